@@ -1,13 +1,14 @@
-"""Answer to a form without a session: a page with the text of the form, of which nothing was stored."""
+"""Answers to a form whose session has ended or is a newer one: pages with the text of the form, of which nothing was stored."""
 
 from __future__ import annotations
 
 from typing import Final
 from urllib.parse import urlsplit
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.deprecation import MiddlewareMixin
@@ -27,7 +28,7 @@ class EndedSession(MiddlewareMixin):
         """Return the page in place of a redirect to the sign-in page, by `login_required` or the admin."""
         if request.method != "POST" or response.status_code != 302 or "next=" not in response["Location"]:
             return response
-        if urlsplit(response["Location"]).path not in {reverse("sign-in"), reverse("admin:login")}:
+        if urlsplit(response["Location"]).path not in {reverse("sign-in"), reverse("admin:login")} - {request.path}:
             return response
         # For async views this is in a thread in which Django ends no request.
         try:
@@ -36,16 +37,47 @@ class EndedSession(MiddlewareMixin):
             release_connection()
 
 
+def expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Return the page for a refused CSRF token. A form from before a sign-in in another tab is shown with a button to send it."""
+    # Django has compared the `Origin`, which a page of another site cannot choose.
+    is_old = "Origin" in request.headers and reason.startswith("CSRF token from POST")
+    # For async views this is in a thread in which Django ends no request.
+    try:
+        if is_old and request.path == reverse("sign-in"):
+            if not request.user.is_authenticated:
+                messages.warning(request, "This page was out of date. Sign in now.")
+            return redirect(request.get_full_path())
+        has_password = any("password" in name for name in request.POST)
+        can_repeat = is_old and request.user.is_authenticated and not request.FILES and not has_password
+        context = {
+            "can_repeat": can_repeat,
+            "fields": _typed_fields(request) if is_old else [],
+            "hidden": [
+                (name, value) for name, values in request.POST.lists() for value in values if name != "csrfmiddlewaretoken"
+            ],
+            "form_url": _form_url(request),
+        }
+        page = render(request, "403_csrf.html", context, status=403)
+        add_never_cache_headers(page)
+        return page
+    finally:
+        release_connection()
+
+
 def _page(request: HttpRequest) -> HttpResponse:
-    fields = [
+    context = {"fields": _typed_fields(request), "form_url": _form_url(request)}
+    page = render(request, "web/session_ended.html", context, status=403)
+    add_never_cache_headers(page)
+    return page
+
+
+def _typed_fields(request: HttpRequest) -> list[tuple[str, str]]:
+    return [
         (name.replace("_", " ").capitalize(), value[:MAX_SHOWN_CHARS])
         for name, values in request.POST.lists()
         for value in values
         if value.strip() and name not in NOT_TYPED and "password" not in name
     ]
-    page = render(request, "web/session_ended.html", {"fields": fields, "form_url": _form_url(request)}, status=403)
-    add_never_cache_headers(page)
-    return page
 
 
 def _form_url(request: HttpRequest) -> str:

@@ -1,6 +1,8 @@
-"""Forms after the end of the session: nothing is stored, and the text is not lost."""
+"""Forms after the end of the session, or of an earlier session: nothing is stored, and the text is not lost."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from django.test import AsyncClient, Client
@@ -47,6 +49,83 @@ class EndedSessionTest(WebCase):
     def test_sign_out_and_pages_still_lead_to_sign_in(self) -> None:
         self.assertRedirects(Client().get("/keys"), "/sign-in?next=/keys")
         self.assertRedirects(self.client.post("/sign-out"), "/sign-in")
+
+
+class ExpiredFormTest(WebCase):
+    """POST with the CSRF token of an earlier session."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.client = Client(enforce_csrf_checks=True)
+        self.client.force_login(self.operator)
+        self.client.cookies["csrftoken"] = "a" * 32
+
+    def old_form(self, path: str, fields: dict[str, str], headers: dict[str, str] | None = None) -> Any:
+        """Send a form with a token of another session from a page of this server."""
+        sent = {"csrfmiddlewaretoken": "b" * 32, **fields}
+        return self.client.post(path, sent, headers={"origin": "http://testserver", **(headers or {})})
+
+    def test_form_from_before_a_sign_in_can_be_sent_again(self) -> None:
+        fields = {"name": "<b>laptop</b>", "project": "p"}
+        answer = self.old_form("/keys?x=1", fields, {"referer": "http://testserver/keys?x=1"})
+        self.assertContains(answer, "This form has expired", status_code=403)
+        self.assertIn("no-store", answer["Cache-Control"])
+        text = answer.content.decode()
+        self.assertIn('<form method="post" action="/keys?x=1">', text)
+        self.assertIn('<input type="hidden" name="name" value="&lt;b&gt;laptop&lt;/b&gt;">', text)
+        self.assertIn('<dt>Name</dt><dd dir="auto">&lt;b&gt;laptop&lt;/b&gt;</dd>', text)
+        self.assertIn('href="/keys?x=1">Back to the page', text)
+        self.assertNotIn("bbbb", text)
+        self.assertFalse(ApiKey.objects.exists())
+
+    def test_form_of_another_site_or_with_a_password_cannot_be_sent_again(self) -> None:
+        cases: list[tuple[dict[str, str], dict[str, str]]] = [
+            ({"name": "evil"}, {"origin": "https://evil.example"}),
+            ({"name": "evil"}, {"origin": "null"}),
+            ({"password1": "countess"}, {}),
+        ]
+        for fields, headers in cases:
+            with self.subTest(fields=fields, headers=headers):
+                answer = self.old_form("/keys", fields, headers)
+                self.assertContains(answer, "This form has expired", status_code=403)
+                for text in ("Send it now", "evil", "countess"):
+                    self.assertNotContains(answer, text, status_code=403)
+
+    def test_form_without_a_token_or_an_origin_cannot_be_sent_again(self) -> None:
+        cases: list[tuple[dict[str, str], dict[str, str]]] = [
+            ({"name": "x"}, {"origin": "http://testserver"}),
+            ({"csrfmiddlewaretoken": "b" * 32}, {}),
+        ]
+        for sent, headers in cases:
+            answer = self.client.post("/keys", sent, headers=headers)
+            self.assertNotContains(answer, "Send it now", status_code=403)
+
+    def test_old_sign_in_page_leads_on(self) -> None:
+        fields = {"username": "root", "password": "x"}
+        self.assertRedirects(self.old_form("/sign-in?next=/keys", fields), "/sign-in?next=/keys", target_status_code=302)
+        self.client.logout()
+        self.client.cookies["csrftoken"] = "a" * 32
+        answer = self.old_form("/sign-in?next=/keys", fields)
+        self.assertRedirects(answer, "/sign-in?next=/keys", fetch_redirect_response=False)
+        self.assertContains(self.client.get("/sign-in?next=/keys"), "This page was out of date. Sign in now.")
+
+
+@pytest.mark.browser
+def test_form_of_a_tab_is_sent_after_a_sign_in_in_another(
+    chat_server: Server, chromium: Browser, signed_in: StorageState
+) -> None:
+    with opened_page(chromium, "403", "Failed to load", storage_state=signed_in) as page:
+        page.goto(f"{chat_server.url}/keys")
+        page.get_by_label("Name", exact=True).fill("phone of Ada")
+        # A sign-in gives new tokens.
+        (token,) = (cookie for cookie in page.context.cookies() if "csrf" in cookie["name"])
+        page.context.add_cookies([{"name": token["name"], "value": "c" * 32, "url": chat_server.url}])
+        page.get_by_role("button", name="Create key").click()
+        expect(page.get_by_role("main")).to_contain_text("phone of Ada")
+        page.get_by_role("button", name="Send it now").click()
+        expect(page).to_have_url(f"{chat_server.url}/keys")
+        expect(page.get_by_text("New secret.")).to_be_visible()
+        expect(page.get_by_role("link", name="phone of Ada", exact=True)).to_be_visible()
 
 
 @pytest.mark.browser
