@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from asgiref.sync import sync_to_async
 
@@ -26,7 +24,7 @@ from responses_app.tools.registry import SERVER_TOOLS
 
 
 async def check_resources(create_request: CreateRequest) -> None:
-    """Check what the request refers to: the original of a rerun, containers, files. Raises InvalidRequest, NotFound."""
+    """Check that the original of a rerun, containers and files of the request exist. Raises InvalidRequest, NotFound."""
     project, original, tools = create_request.project, create_request.rerun_of, create_request.tools
     if original is not None and not (
         is_id(original) and await Response.objects.filter(project=project, uid=original).aexists()
@@ -47,17 +45,14 @@ async def load(
     before the first start is then not checked again: the response itself has used its approvals.
     """
     request = context.create_request
-    input_items: Sequence[dict[str, Any]]
     if input_context is None:
-        input_items = await _own_items(request)
-        selected = await _select_new(context, before, input_items)
-        new_media = await load_new(request.project, request.input, input_items)
+        selected = await _select_new(context, before)
+        new_media = await load_new(request.project, request.input, selected.input_items)
         images, data_urls = (before.images, ()) if before.images is not None else await load_past(before.keys, before.items)
     else:
-        input_items = input_context.items
-        selected = selection.select(request, before.items, input_items)
+        selected = selection.select(request, before.items, input_context.items)
         new_media = None
-        images, data_urls = await load_past([*before.keys, *input_context.keys], [*before.items, *input_items])
+        images, data_urls = await load_past([*before.keys, *input_context.keys], [*before.items, *input_context.items])
     items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
     # Engines that cache prefixes get one session for all turns of a chain. A `prompt_cache_key` comes before the chain: the prefix
     # cache is separate for each key, and other chains with the key may share a prefix.
@@ -66,7 +61,7 @@ async def load(
         context,
         create_request=selected.create_request,
         before=before,
-        input_items=input_items,
+        input_items=selected.input_items,
         items=items,
         references=selected.references,
         images=images,
@@ -82,40 +77,30 @@ async def load(
     return replace(loaded, offer=offer, openings=openings, calls_left=selected.create_request.max_server_calls)
 
 
-async def _select_new(
-    context: PromptContext, before: ConversationContext, input_items: Sequence[dict[str, Any]]
-) -> SelectedItems:
-    """Select the items of the prompt. Raises InvalidRequest also for answered approvals, and for images that the model does not take."""
+async def _select_new(context: PromptContext, before: ConversationContext) -> SelectedItems:
+    """Select the items of the prompt. Raises NotFound, InvalidRequest also for answered approvals and for images without vision.
+
+    A stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with `encrypted_content`
+    stays as the client sent it.
+    """
     request = context.create_request
-    is_large = len(before.items) + len(input_items) > long_work.LONG_ITEMS
-    selected = await long_work.apart(
-        request.project, is_large, partial(selection.select_new, request, before.items, input_items)
-    )
+    named = [item["id"] for item in request.input if "id" in item and "encrypted_content" not in item]
+    ids = [uid for uid in named if is_id(uid)]
+    stored = await history.find(request.project, ids) if ids else {}
+    is_large = len(before.items) + len(request.input) > long_work.LONG_ITEMS
+    selected = await long_work.apart(request.project, is_large, partial(selection.select_new, request, before.items, stored))
     used = await sync_to_async(approvals.used)(request.project, selected.answered) if selected.answered else set()
     if used:
         raise already_answered(min(used))
     with context.map_errors(selected.items):
         if selected.references and not context.served.supports_images:
-            raise _no_vision(selected, input_items)
+            raise _no_vision(selected)
     return selected
 
 
-async def _own_items(create_request: CreateRequest) -> list[dict[str, Any]]:
-    """Return the input items of the request, all with ids. A stored item replaces an item with the same id. Raises NotFound.
-
-    The stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with
-    `encrypted_content` stays as the client sent it.
-    """
-    named = [item for item in create_request.input if "id" in item and "encrypted_content" not in item]
-    ids = [item["id"] for item in named if is_id(item["id"])]
-    stored = await history.find(create_request.project, ids) if ids else {}
-    is_large = len(create_request.input) > long_work.LONG_ITEMS
-    return await long_work.apart(create_request.project, is_large, partial(selection.with_ids, create_request.input, stored))
-
-
-def _no_vision(selected: SelectedItems, input_items: Sequence[Mapping[str, Any]]) -> InvalidRequest:
-    """Return the error for images in a prompt of a model without vision; it names the newest image."""
-    path, uids = selected.references[-1].path, [item["id"] for item in input_items]
+def _no_vision(selected: SelectedItems) -> InvalidRequest:
+    """Return the error for images in a prompt of a model without vision, with the path of the newest image."""
+    path, uids = selected.references[-1].path, [item["id"] for item in selected.input_items]
     where = client_path(path, selected.create_request, selected.items, uids) or "input"
     error = content.no_vision(where)
     message = str(error) if where.startswith("input") else f"What '{where}' continues has images, and {content.TEXT_ONLY}."

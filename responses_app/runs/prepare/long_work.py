@@ -1,4 +1,4 @@
-"""Long computations in a separate thread pool. Each project has at most one computation at a time.
+"""Long computations in a separate thread pool. Each project has at most a single computation at a time.
 
 The default threads are for work of some milliseconds that every request needs. Projects take turns in this pool: many long requests
 of one project delay the long requests of another by one computation at most, and short requests not at all.

@@ -43,7 +43,7 @@ DIGEST_CHARS: Final = 16
 
 
 async def resolve(context: PromptContext) -> PromptContext:
-    """Fetch and decode what the items of the prompt show. Raises ApiError."""
+    """Fetch and decode all images and files that the items of the prompt show. Raises ApiError."""
     request, images = context.create_request, context.images
     if context.new_media is not None:
         images = {**images, **await resolve_new(request.project, context.new_media)}

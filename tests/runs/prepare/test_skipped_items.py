@@ -85,7 +85,7 @@ class LongContext:
         """Return the turn without the dropped items, and the items that the next turn may skip."""
         before = self.before(skipped)
         request = replace(REQUEST, input=new)
-        items = select_new(request, before.items, new).items
+        items = select_new(request, before.items, {}).items
         turn, _ = to_functions(Turn(items=items, today=date(2026, 1, 1)))
         truncation = Truncation(self.prompts, turn, most, self.policy, skipped)
         return asyncio.run(truncation.search())[0], truncation.skippable(before)

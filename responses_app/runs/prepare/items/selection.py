@@ -23,27 +23,37 @@ CALLS = frozenset(OUTPUTS.values())
 class SelectedItems:
     """Items of the prompt, the request as items of the conversation change it, and the images of the items.
 
-    `answered` are the ids of the approval requests that the request answers.
+    `input_items` are the items of the request, all with ids. `answered` are the ids of the approval requests that the request answers.
     """
 
     create_request: CreateRequest
+    input_items: Sequence[dict[str, Any]]
     items: Sequence[Mapping[str, Any]]
     references: Sequence[ImageReference]
     answered: Sequence[str]
 
 
 def select_new(
-    create_request: CreateRequest, before: Sequence[dict[str, Any]], input_items: Sequence[dict[str, Any]]
+    create_request: CreateRequest, before: Sequence[dict[str, Any]], stored_items: Mapping[str, dict[str, Any]]
 ) -> SelectedItems:
-    """Select the items of the prompt of a new response, as `select`. Raises InvalidRequest, also for an id that occurs twice."""
-    check_unique(before, input_items)
+    """Select the items of the prompt of a new response, as `select`. `stored_items` replace items of the request with the same ids.
+
+    Raises NotFound, and InvalidRequest also for an id that occurs twice: pagination by item id would go in circles.
+    """
+    input_items = with_ids(create_request.input, stored_items)
+    seen = {item["id"] for item in before}
+    for item in input_items:
+        if item["id"] in seen:
+            message = f"Duplicate item found with id {item['id']}. Remove duplicate items from your input and try again."
+            raise InvalidRequest(message, param="input")
+        seen.add(item["id"])
     return select(create_request, before, input_items)
 
 
 def select(
     create_request: CreateRequest, before: Sequence[dict[str, Any]], input_items: Sequence[dict[str, Any]]
 ) -> SelectedItems:
-    """Decrypt the items of a context, check these, and select those of the prompt. Raises InvalidRequest.
+    """Decrypt and check the items of a context, and select the items of the prompt. Raises InvalidRequest.
 
     `before` are the items that the request continues, `input_items` those of the request.
     """
@@ -55,7 +65,7 @@ def select(
     require_json_word(create_request, items)
     if create_request.compacts:
         create_request, items = summary_request(create_request), [*items, QUESTION]
-    return SelectedItems(create_request, items, list(iter_images(items)), answered)
+    return SelectedItems(create_request, input_items, items, list(iter_images(items)), answered)
 
 
 def with_ids(
@@ -76,16 +86,6 @@ def with_ids(
                 param=param,
             )
     return items
-
-
-def check_unique(before: Sequence[Mapping[str, Any]], input_items: Sequence[Mapping[str, Any]]) -> None:
-    """Check that no id occurs twice in a context: pagination by item id would go in circles. Raises InvalidRequest."""
-    seen = {item["id"] for item in before}
-    for item in input_items:
-        if item["id"] in seen:
-            message = f"Duplicate item found with id {item['id']}. Remove duplicate items from your input and try again."
-            raise InvalidRequest(message, param="input")
-        seen.add(item["id"])
 
 
 def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -161,7 +161,7 @@ def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
 def apply_configuration(
     create_request: CreateRequest, items: Sequence[Mapping[str, Any]]
 ) -> tuple[CreateRequest, list[Mapping[str, Any]]]:
-    """Apply the `configuration_update` items to the request, the last one last. Return the request and the other items."""
+    """Apply the `configuration_update` items to the request in order. Return the request and the other items."""
     effort, form = None, None
     for item in items:
         if item["type"] == "configuration_update":
