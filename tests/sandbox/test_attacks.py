@@ -439,6 +439,45 @@ def test_written_file_replaces_a_link(limited: Runner) -> None:
     assert limited.use(work) == "('old', 'new')"
 
 
+# Deletes the folder of a path, and replaces the folder by a link, without end.
+CHANGING_FOLDER = """
+import os
+steps = ((os.unlink, 'folder/x'), (os.rmdir, 'folder'), (os.symlink, '/tmp', 'folder'), (os.unlink, 'folder'))
+print('changing')
+while True:
+    for step, *arguments in steps:
+        try:
+            step(*arguments)
+        except OSError:
+            pass
+"""
+
+
+def test_file_is_written_or_refused_while_code_changes_its_folder(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> set[str]:
+        await client.create("changing")
+        printed = asyncio.Event()
+        run = asyncio.create_task(client.run("changing", CHANGING_FOLDER, lambda *_: printed.set()))
+        await printed.wait()
+        refusals = set()
+        for _ in range(500):
+            try:
+                await client.put_file("changing", "folder/x", b"x")
+            except InvalidPath as error:
+                refusals.add(str(error))
+        run.cancel()
+        await asyncio.wait({run})
+        left = (await client.run("changing", "import os; os.path.lexists('/tmp/x')")).value
+        await client.delete("changing")
+        assert left == "False"
+        return refusals
+
+    assert limited.use(work) <= {
+        "'folder/x' leads through something that is not a folder",
+        "'folder/x' cannot be written, as the code in the container changes the path meanwhile",
+    }
+
+
 def test_uploads_cannot_fill_more_than_the_work_folder(limited: Runner) -> None:
     async def work(client: SandboxClient) -> None:
         await client.create("full")

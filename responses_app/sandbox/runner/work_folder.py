@@ -26,6 +26,8 @@ MAX_LISTED_PATH_BYTES = 1024
 MAX_NAME_BYTES = 255
 # Changed files in the result of a run, in the order of paths. The server stores fewer.
 MAX_CHANGED_FILES = 256
+# Attempts to create a file while the code changes the folders of its path.
+CREATE_ATTEMPTS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,17 @@ class WorkFolder:
 
     def create_file(self, path: str) -> int:
         """Return a descriptor to write a new file, which replaces a file with the same path. Raises InvalidPath, OSError."""
+        for _ in range(CREATE_ATTEMPTS):
+            # The code may delete a folder, or make a file, between two steps.
+            with suppress(FileMissing, FileNotFoundError, FileExistsError):
+                return self._replace_file(path)
+        raise InvalidPath(f"{path!r} cannot be written, as the code in the container changes the path meanwhile")
+
+    def _replace_file(self, path: str) -> int:
         with self._parent(path, make=True) as (folder, name):
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
-            try:
-                return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o644, dir_fd=folder)
-            except FileExistsError:
-                raise InvalidPath(f"{path!r} is not a file") from None
+            return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o644, dir_fd=folder)
 
     def delete_file(self, path: str) -> None:
         """Delete a regular file. Raises InvalidPath, FileMissing."""
