@@ -16,7 +16,7 @@ from responses_app.access import rate_limits
 from responses_app.api import pagination, query
 from responses_app.api.http import json_response
 from responses_app.api.storage_share import call_in_thread
-from responses_app.api.views.containers import find
+from responses_app.api.views.containers import find, not_found
 from responses_app.api.views.files import check_filename, file_response
 from responses_app.errors import InvalidRequest, NotFound, PayloadTooLarge, unknown_file
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
@@ -44,19 +44,16 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     """POST /v1/containers/{id}/files: a form with the part `file`, or a form or JSON with `file_id`."""
     container = await find(key.project, uid)
     async with rate_limits.admit(key) as ticket:
-        content_type = request.headers.get("Content-Type", "")
-        if content_type.lower().startswith("multipart/"):
-            row = await call_in_thread(key.project, _receive, container, content_type, body_stream(request))
-        else:
-            data = await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES + 1)
-            if len(data) > MAX_JSON_BYTES:
-                raise PayloadTooLarge(
-                    f"The body of your request is larger than {MAX_JSON_BYTES // 1024} KiB; send a file as a form."
-                )
-            row = _file_id(json_body.parse(data or b"{}"))
-        if isinstance(row, str):
-            row = await _copy(container, row)
-        await sandboxes.put_file(container, row)
+        try:
+            row = await _add(request, key, container)
+        except Container.DoesNotExist:
+            # Deleted since.
+            raise not_found(uid) from None
+        try:
+            await sandboxes.put_file(container, row)
+        except sandboxes.FileRefused as error:
+            await call_in_thread(key.project, container_files.delete, row)
+            raise InvalidRequest(str(error), param="file", code="invalid_value") from error
         await ticket.release()
     return json_response(shape(row), headers=ticket.headers)
 
@@ -81,6 +78,21 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str, file: str) -> Http
     await sandboxes.delete_file(row.container, row.path)
     await call_in_thread(key.project, container_files.delete, row)
     return json_response({"id": file, "object": "container.file.deleted", "deleted": True})
+
+
+async def _add(request: HttpRequest, key: ApiKey, container: Container) -> ContainerFile:
+    """Add the file of a request to the storage and the rows. Raises ApiError, WriteRefused, Container.DoesNotExist."""
+    content_type = request.headers.get("Content-Type", "")
+    if content_type.lower().startswith("multipart/"):
+        row = await call_in_thread(key.project, _receive, container, content_type, body_stream(request))
+    else:
+        data = await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES + 1)
+        if len(data) > MAX_JSON_BYTES:
+            raise PayloadTooLarge(
+                f"The body of your request is larger than {MAX_JSON_BYTES // 1024} KiB; send a file as a form."
+            )
+        row = _file_id(json_body.parse(data or b"{}"))
+    return await _copy(container, row) if isinstance(row, str) else row
 
 
 def _receive(container: Container, content_type: str, body: Readable) -> ContainerFile | str:

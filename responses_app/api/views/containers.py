@@ -73,6 +73,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     row = await find(key.project, uid)
     await sandboxes.end_container(row)
     await call_in_thread(key.project, container_files.delete_container, row)
+    await sandboxes.end_container(row)
     return json_response({"id": uid, "object": "container.deleted", "deleted": True})
 
 
@@ -80,8 +81,13 @@ async def find(project: str, uid: str) -> Container:
     """Find a container of the project. Raises NotFound."""
     row = await containers.find(project, uid) if is_id(uid) else None
     if row is None:
-        raise NotFound(f"No container found with id '{uid}'.")
+        raise not_found(uid)
     return row
+
+
+def not_found(uid: str) -> NotFound:
+    """Return the error for an id that no container of the project has."""
+    return NotFound(f"No container found with id '{uid}'.")
 
 
 async def _uploads(project: str, file_ids: Sequence[str]) -> list[File]:

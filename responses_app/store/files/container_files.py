@@ -113,14 +113,15 @@ def delete(row: ContainerFile) -> None:
 
 
 def delete_container(row: Container) -> None:
-    """Delete a container with the files. Files that are added meanwhile are deleted too."""
+    """Delete a container with the files. Files that are added meanwhile are deleted too. `row` gets the time of the last use."""
     has_files = True
     while has_files:
         for file in row.files.all():
             delete(file)
         with durable_transaction():
             # A writer of files locks the row too.
-            Container.objects.select_for_update().filter(pk=row.pk).first()
+            locked = Container.objects.select_for_update().filter(pk=row.pk).first()
+            row.last_active_at = row.last_active_at if locked is None else locked.last_active_at
             has_files = row.files.exists()
             if not has_files:
                 Container.objects.filter(pk=row.pk).delete()

@@ -28,10 +28,15 @@ def is_expired(row: Container, now: datetime) -> bool:
     return row.last_active_at + row.expires_after < now
 
 
-async def touch(row: Container) -> None:
-    """Set the time of the last use to now."""
-    row.last_active_at = timezone.now()
-    await Container.objects.filter(pk=row.pk).aupdate(last_active_at=row.last_active_at)
+def has_run(row: Container) -> bool:
+    """Return whether code has run in the container, or is about to run."""
+    return row.last_active_at > row.created_at
+
+
+async def touch(row: Container, at: datetime | None = None) -> bool:
+    """Set the time of the last use to `at` or now. Return False if the row was deleted."""
+    row.last_active_at = at or timezone.now()
+    return bool(await Container.objects.filter(pk=row.pk).aupdate(last_active_at=row.last_active_at))
 
 
 def create(row: Container) -> bool:

@@ -132,14 +132,19 @@ class ContainerSession:
             await self._sandbox.status(row.uid)
             return []
         except ContainerExpired:
-            await self._sandbox.create(row.uid, row.memory_limit, row.project)
-        has_run = row.last_active_at > row.created_at
+            has_run, last_active_at = containers.has_run(row), row.last_active_at
+        # Before the files are read: requests that add a file or delete the container later go on to the sandbox.
+        if not await containers.touch(row):
+            raise ContainerProblem(f"The container '{row.uid}' was deleted.")
         try:
+            await self._sandbox.create(row.uid, row.memory_limit, row.project)
             return ([LOST_VARIABLES] if has_run else []) + await self._copy_files(row)
         except BaseException as error:
             # The next call must not find a container that lacks files.
             with suppress(base.SandboxError):
                 await self._sandbox.delete(row.uid)
+            if not has_run:
+                await containers.touch(row, last_active_at)
             if isinstance(error, StorageUnavailable):
                 logger.error("%s: files of %s: %s", current_response.get(), row.uid, error)
                 raise ContainerProblem(

@@ -73,6 +73,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     async_to_sync(sandboxes.end_container)(row)
     with storage_calls.slow_calls_in(released_connection):
         container_files.delete_container(row)
+    async_to_sync(sandboxes.end_container)(row)
     audit_log.record_on_page(request, "container.delete", f"container {row.uid}", row.project)
     messages.success(request, "The container was deleted.")
     return redirect("containers")
