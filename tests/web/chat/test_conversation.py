@@ -318,6 +318,61 @@ def test_a_message_that_did_not_arrive_is_sent_again_by_the_person_or_in_the_fie
         visitor.errors.seen.clear()
 
 
+def refuse(visitor: Visitor, status: int, times: int = 1000, **headers: str) -> list[str]:
+    """Refuse the next messages with `headers`. Return the list to which the idempotency key of each message is added."""
+    keys: list[str] = []
+
+    def answer(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) > times:
+            return route.fallback()
+        error = {"message": "The engine does not answer.", "type": "server_error", "param": None, "code": "server_error"}
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        return route.fulfill(status=status, json={"error": error}, headers=names)
+
+    visitor.page.route(re.compile(r"/v1/responses$"), answer)
+    return keys
+
+
+def test_message_that_is_refused_for_now_is_sent_again_by_itself(visitor: Visitor) -> None:
+    keys = refuse(visitor, 503, times=2, retry_after="1")
+    visitor.send("greetings")
+    expect(visitor.last.get_by_role("alert")).to_contain_text("The engine does not answer.")
+    expect(visitor.last).to_contain_text("Your message is sent again in 1 s.")
+    expect(visitor.last).to_contain_text("Hello there!")
+    expect(visitor.last.get_by_role("alert")).to_have_count(0)
+    expect(visitor.answers).to_have_count(1)
+    assert (len(keys), len(set(keys))) == (3, 1)
+    visitor.errors.seen.clear()
+
+
+def test_message_that_waits_is_sent_at_once_or_not_at_all(visitor: Visitor) -> None:
+    visitor.send_and_wait("greetings", "Hello there!")
+    first = visitor.uid
+    refuse(visitor, 429, times=2, retry_after="100")
+    visitor.send("twice")
+    expect(visitor.last).to_contain_text(re.compile(r"sent again in \d+ s"))
+    visitor.last.get_by_role("button", name="Send now").click()
+    expect(visitor.last).to_contain_text("sent again in 100 s")
+    visitor.page.get_by_role("button", name="Stop").click()
+    expect(visitor.last.get_by_role("button", name="Try again")).to_be_visible()
+    expect(visitor.last).not_to_contain_text("sent again")
+    # The refused message is not part of the conversation, which goes on.
+    visitor.send_and_wait("snowfall", "So it snows.")
+    assert visitor.fetched(visitor.uid)["previous_response_id"] == first
+    expect(visitor.page.get_by_role("button", name="Try again")).to_have_count(0)
+    visitor.errors.seen.clear()
+
+
+def test_message_that_would_be_refused_again_is_not_sent_by_itself(visitor: Visitor) -> None:
+    keys = refuse(visitor, 429, retry_after="1", x_should_retry="false")
+    visitor.send("greetings")
+    expect(visitor.last.get_by_role("button", name="Try again")).to_be_visible()
+    expect(visitor.last.get_by_role("alert")).to_have_text("The engine does not answer.")
+    assert len(keys) == 1
+    visitor.errors.seen.clear()
+
+
 def test_an_answer_or_conversation_that_was_deleted_elsewhere_is_named(visitor: Visitor) -> None:
     server, alert = visitor.server, visitor.last.get_by_role("alert")
     headers = {"Authorization": f"Bearer {server.key}"}

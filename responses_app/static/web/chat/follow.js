@@ -7,15 +7,17 @@ export const LOST = "Connection lost. Reconnecting… (generation continues on t
 const MAX_RETRIES = 8;
 const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 8000;
+// A person waits no longer for a message to be sent again.
+const MAX_WAIT_S = 120;
 
-// `start` is {body} to create a response, or {id} to follow an existing one. Calls `onRetry` with the number of each retry,
-// and with 0 when connected again.
-export async function* follow(api, start, { signal, onRetry }) {
+// `start` is {body, headers} to create a response, or {id} to follow an existing one. Calls `onRetry` with the number of each
+// retry, and with 0 when connected again. `onRefused` waits before a create request that was refused for now is sent again.
+export async function* follow(api, start, { signal, onRetry, onRefused }) {
   let { id } = start;
   let last = -1;
   for (let retries = 0; ; ) {
     try {
-      const body = id ? await api.replay(id, last, signal) : await api.create(start.body, signal);
+      const body = id ? await api.replay(id, last, signal) : await api.create(start.body, signal, start.headers);
       // The next event may take long.
       if (retries > 0) onRetry(0);
       for await (const event of events(body)) {
@@ -30,9 +32,15 @@ export async function* follow(api, start, { signal, onRetry }) {
       }
       throw new Error("The connection was lost before the response was complete.");
     } catch (error) {
+      if (signal.aborted || isFinal(error) || retries >= MAX_RETRIES) throw error;
+      retries += 1;
+      if (!id && onRefused && error.retryAfter > 0 && error.retryAfter <= MAX_WAIT_S) {
+        await onRefused(error);
+        continue;
+      }
       // Without an id the response may or may not exist, so only the user can decide to try again.
-      if (signal.aborted || !id || isFinal(error) || retries >= MAX_RETRIES) throw error;
-      onRetry((retries += 1));
+      if (!id) throw error;
+      onRetry(retries);
       await pause(Math.min(FIRST_RETRY_MS * 2 ** (retries - 1), MAX_RETRY_MS), signal);
     }
   }

@@ -6,6 +6,8 @@ export class ApiError extends Error {
     this.status = status;
     this.code = error?.code ?? null;
     this.param = error?.param ?? null;
+    // Seconds until the request may succeed; 0 if it would be refused again.
+    this.retryAfter = 0;
   }
 }
 
@@ -17,8 +19,8 @@ export class Api {
     this.secret = null;
   }
 
-  async create(body, signal) {
-    return (await this.request("", { method: "POST", body: JSON.stringify(body), signal })).body;
+  async create(body, signal, headers) {
+    return (await this.request("", { method: "POST", body: JSON.stringify(body), signal, headers })).body;
   }
 
   async replay(id, after, signal) {
@@ -35,7 +37,7 @@ export class Api {
     this.secret ??= await this.fetchSecret(init.signal);
     // The browser itself names the type of a form.
     const type = init.body instanceof FormData ? {} : { "Content-Type": "application/json" };
-    const headers = { Authorization: `Bearer ${this.secret}`, ...type };
+    const headers = { Authorization: `Bearer ${this.secret}`, ...type, ...init.headers };
     const response = await fetch(`${this.base}${path}`, { ...init, headers });
     if (response.ok) return response;
     if (response.status === 401 && retry) {
@@ -56,5 +58,7 @@ export class Api {
 
 async function toError(response) {
   const body = await response.json().catch(() => null);
-  return new ApiError(response.status, body?.error);
+  const error = new ApiError(response.status, body?.error);
+  if ([429, 503].includes(error.status) && response.headers.get("x-should-retry") !== "false") error.retryAfter = Number(response.headers.get("Retry-After"));
+  return error;
 }

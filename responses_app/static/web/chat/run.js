@@ -23,7 +23,7 @@ export async function stop(chat) {
   const { running } = chat;
   running.stopped = true;
   // Without an id yet, `onCreated` stops the response.
-  if (!running.turn.id) return;
+  if (!running.turn.id) return running.giveUp?.();
   chat.liveRegion.announce("Stopping…");
   try {
     await api(chat).cancel(running.turn.id);
@@ -38,7 +38,10 @@ const api = (chat) => (chat.client ??= new Api(chat.urls.api, chat.urls.secret))
 async function show(chat, running, start) {
   const { turn, control } = running;
   const onRetry = (retries) => showRetry(turn, retries);
-  for await (const event of follow(api(chat), start, { signal: control.signal, onRetry })) {
+  const onRefused = async (error) => (await import("./resend.js")).waitToResend(chat, running, await readableError(error, start.body));
+  // With the key, a request that is sent again gets the response of the first.
+  if (start.body) start.headers ??= { "Idempotency-Key": `chat-${crypto.getRandomValues(new Uint32Array(4)).join("-")}` };
+  for await (const event of follow(api(chat), start, { signal: control.signal, onRetry, onRefused })) {
     turn.apply(event);
     if (event.type === "response.created" && start.body) onCreated(chat, running);
     if (event.type.endsWith(".delta")) autoscroll();

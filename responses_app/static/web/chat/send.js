@@ -14,7 +14,11 @@ export async function sendMessage(chat, text, attached) {
 }
 
 export async function send(chat, input, { siblings = [], metadata, round = 0 } = {}) {
-  const parent = chat.turns.at(-1);
+  // A message that was refused is not part of the conversation. Its answers to calls are sent again.
+  const parent = chat.turns.findLast(({ id }) => id);
+  const refused = chat.turns.slice(chat.turns.indexOf(parent) + 1);
+  for (const turn of refused) turn.outcome.querySelector("button")?.remove();
+  input = [...(refused.at(-1)?.input.filter((item) => !item.role) ?? []), ...input];
   const inherited = metadata ?? parent?.metadata ?? {};
   const previous = chat.conversation ? { conversation: chat.conversation } : { previous_response_id: parent?.id };
   const body = await requestBody(chat.settings, input, previous, branchOf(inherited));
