@@ -16,6 +16,8 @@ from responses_app.dialects.toolset import FOLLOWED, Tool
 # engine with 200,000 tokens about five seconds of CPU time on all its cores.
 MAX_COST: Final = 1_000
 _ANY_OBJECT: Final[Schema] = {"type": "object"}
+# As in OpenAI's API the arguments are an empty object.
+_NO_PARAMETERS: Final[Schema] = {"type": "object", "properties": {}}
 # A value without a schema, once for each tool: the rules of all levels of a free value.
 _FREE_VALUE: Final = 90
 _FORMAT: Final = 4
@@ -32,8 +34,9 @@ _WITH_VALUES: Final = frozenset({"enum", "const", "$ref", *_CHOICES})
 def with_followed_schemas(tools: Sequence[Tool]) -> list[Tool]:
     """Copy tools, each without `strict` with the schema that its calls follow: any object where all together cost too much.
 
-    The cheapest schemas are followed first. Strict schemas are always followed, and count.
+    The cheapest schemas are followed first. Strict schemas are always followed, and count. A tool without `parameters` has none.
     """
+    tools = [tool if tool.get("parameters") is not None else {**tool, "parameters": _NO_PARAMETERS} for tool in tools]
     schemas = {at: schema_to_follow(tool) for at, tool in enumerate(tools) if not tool.get("strict")}
     remaining = MAX_COST - sum(cost(tool.get("parameters") or {}) for tool in tools if tool.get("strict"))
     costs = {at: cost(schema) for at, schema in schemas.items()}

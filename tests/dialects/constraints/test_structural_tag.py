@@ -71,6 +71,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "own_python": {"tools": (*SERVER_FUNCTIONS, WEATHER), "tool_choice": {"type": "function", "name": "python"}},
     "own_required": {"tools": SERVER_FUNCTIONS, "tool_choice": "required"},
     "optional": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": OPTIONAL, "required": ["zone"]}},)},
+    "bare": {"tools": ({"type": "function", "name": "clock"},)},
     "any": {"tools": ({**CLOCK, "parameters": {"type": "object", "anyOf": [{"type": "string"}, {}]}},)},
     "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {}}, "if": {}}},)},
     "checked": {"tools": ({**CLOCK, "parameters": CHECKED},)},
@@ -195,6 +196,8 @@ HARMONY = [
     ("own_python", ANALYSIS + SEARCH + "{}<|call|>", False),
     ("own_required", ANALYSIS + SEARCH + "{}<|call|>", True),
     ("own_required", ANALYSIS + FINAL + "Hello.<|return|>", False),
+    ("bare", NOW + "<|call|>", True),
+    ("bare", NOW.replace("{}", '{"a": 1}') + "<|call|>", False),
     ("odd", NOW.replace("{}", '{"b": [1, null]}') + "<|call|>", True),
     ("odd", NOW.replace("{}", "[1]") + "<|call|>", False),
 ]

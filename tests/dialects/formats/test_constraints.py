@@ -96,6 +96,14 @@ def test_named_tool_is_the_only_call(parser: str) -> None:
     assert not accepts(parser, TEXTS[parser].two, tool_choice=named)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("parser", TEXTS)
+def test_required_call_of_a_tool_without_parameters_has_no_arguments(parser: str, strict: bool) -> None:
+    clock, weather = ({"type": "function", "name": name, "strict": strict} for name in ("clock", "get_weather"))
+    assert accepts(parser, TEXTS[parser].empty, tools=(clock,), tool_choice="required")
+    assert not accepts(parser, TEXTS[parser].one, tools=(weather,), tool_choice="required")
+
+
 @pytest.mark.parametrize("parser", TEXTS)
 def test_strict_tool_has_its_schema(parser: str) -> None:
     texts = TEXTS[parser]
