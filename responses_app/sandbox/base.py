@@ -82,6 +82,8 @@ class RunResult:
     figures: tuple[bytes, ...] = ()
     # New and changed files.
     files: tuple[WorkFile, ...] = ()
+    # Paths of files that were stored, and which the code has deleted since.
+    deleted: tuple[str, ...] = ()
     error: str | None = None
     was_killed: bool = False
     # Output beyond the limit was dropped.

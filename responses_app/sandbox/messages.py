@@ -58,6 +58,7 @@ def encode_result(result: RunResult) -> bytes:
         value=result.value,
         figures=[base64.b64encode(image).decode() for image in result.figures],
         files=[encode_file(file) for file in result.files],
+        deleted=result.deleted,
         error=result.error,
         was_killed=result.was_killed,
         is_truncated=result.is_truncated,
@@ -73,6 +74,8 @@ def decode_result(line: dict[str, Any], stdout: str, stderr: str, logs: str) -> 
         value=line["value"],
         figures=tuple(base64.b64decode(image) for image in line["figures"]),
         files=tuple(decode_file(file) for file in line["files"]),
+        # A runner of an earlier version sends none.
+        deleted=tuple(line.get("deleted", ())),
         error=line["error"],
         was_killed=line["was_killed"],
         is_truncated=line["is_truncated"],

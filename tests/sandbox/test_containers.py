@@ -16,8 +16,8 @@ from responses_app.sandbox.base import ContainerExpired, ContainerStatus, RunRes
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import process_table
-from responses_app.sandbox.runner.containers import LiveContainer
 from responses_app.sandbox.runner.interpreter_process import MAX_SIGNALS, InterpreterProcess
+from responses_app.sandbox.runner.live_container import LiveContainer
 from responses_app.sandbox.runner.work_folder import WorkFolder
 from tests.support.sandbox.runner import Runner, runner
 from tests.support.waiting import eventually

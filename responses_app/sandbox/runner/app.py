@@ -16,13 +16,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from responses_app.sandbox.base import WORK_FOLDER, OnceLimits, SandboxError, StorageFull, Stream, WorkFile
+from responses_app.sandbox.base import OnceLimits, SandboxError, StorageFull, Stream, WorkFile
 from responses_app.sandbox.messages import encode_error, encode_file, encode_line, encode_once, encode_result
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.package_wait import PackageWait
 from responses_app.sandbox.runner.containers import ContainerRegistry
 from responses_app.sandbox.runner.single_runs import SingleRuns
-from responses_app.sandbox.runner.work_folder import path_parts
+from responses_app.sandbox.runner.work_folder import absolute_path
 
 CHUNK_BYTES = 1 << 18
 DISCONNECT_INTERVAL_S = 0.5
@@ -124,7 +124,7 @@ class RunnerApp:
                 if getattr(error, "errno", None) in FULL:
                     raise StorageFull(f"the container has no space for {path!r}") from error
                 raise
-        return JSONResponse(encode_file(WorkFile("/".join([WORK_FOLDER, *path_parts(path)]), size)))
+        return JSONResponse(encode_file(WorkFile(absolute_path(path), size)))
 
     async def _delete_file(self, request: Request) -> Response:
         async with self._containers.use(request.path_params["container_id"]) as container:

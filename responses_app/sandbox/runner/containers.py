@@ -1,10 +1,9 @@
-"""Containers: a work folder and an interpreter each, with limits on number, memory and idle time."""
+"""Containers by id, with limits on number, memory and idle time."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 import re
 import time
 from collections import Counter
@@ -14,138 +13,22 @@ from pathlib import Path
 
 from responses_app.sandbox.base import (
     MEMORY_TIERS,
-    ContainerExpired,
     ContainerStatus,
-    OnOutput,
-    RunResult,
     SandboxBusy,
     SandboxError,
     SandboxUnavailable,
 )
-from responses_app.sandbox.inside.interpreter import NICE
 from responses_app.sandbox.options import RunnerOptions
-from responses_app.sandbox.runner import cgroups, priority, process_table
-from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
-from responses_app.sandbox.runner.work_folder import WorkFolder, changed_files
+from responses_app.sandbox.runner import priority, process_table
+from responses_app.sandbox.runner.live_container import LiveContainer, expired_error
+from responses_app.sandbox.runner.work_folder import WorkFolder
 from responses_app.utils.shares import ProjectShares, ShareExceeded, reserved_places
 
-logger = logging.getLogger("responses.sandbox")
-
 CONTAINER_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-VARIABLES_LOST = "The interpreter was started again; all variables are lost. Files in /mnt/data remain."
 WATCH_INTERVAL_S = 0.1
 # Containers that run no code are looked at in every tenth round.
 IDLE_ROUNDS = 10
 EXPIRY_INTERVAL_S = 5.0
-
-
-class LiveContainer:
-    """Container with a mounted work folder. The interpreter starts with the first run, and again after the end."""
-
-    def __init__(
-        self, container_id: str, project: str, memory_mib: int, work: WorkFolder, bwrap: str, options: RunnerOptions
-    ) -> None:
-        self.container_id, self.project, self.memory_mib, self.work = container_id, project, memory_mib, work
-        self.last_used = 0.0
-        self.users = 0
-        # Runs that have begun or wait for a place of the project. While all wait, another project may end the container.
-        self.pending_runs = 0
-        self.turn = asyncio.Lock()
-        # Priority of the next run.
-        self.nice = NICE
-        self.is_deleted = False
-        self.interpreter: InterpreterProcess | None = None
-        self._bwrap, self._options = bwrap, options
-        self._cgroup = cgroups.create(options.cgroup, container_id, memory_mib, options.max_processes)
-        self._running = asyncio.Lock()
-
-    @property
-    def is_running_code(self) -> bool:
-        """Return True during a run."""
-        return self._running.locked()
-
-    async def start(self) -> InterpreterProcess:
-        """Return the interpreter, which is started unless it runs. Raises SandboxUnavailable, ContainerExpired."""
-        if self.is_deleted:
-            raise _expired(self.container_id)
-        if self.interpreter is None:
-            self.interpreter = await self._start_interpreter()
-            if self._options.startup_code:
-                await self._run_startup_code(self.interpreter)
-        return self.interpreter
-
-    async def run(self, code: str, on_output: OnOutput) -> RunResult:
-        """Run code and return the result without the output, which `on_output` takes."""
-        async with self._running:
-            interpreter = await self.start()
-            await interpreter.set_nice(self.nice)
-            before = await asyncio.to_thread(self.work.states)
-            error: str | None = None
-            outcome: InterpreterAnswer | None = None
-            try:
-                outcome = await interpreter.run(code, on_output, self._options.run_timeout_s)
-            except InterpreterEnded as ended:
-                error = f"{ended}. {VARIABLES_LOST}"
-            finally:
-                if outcome is None:
-                    await asyncio.shield(self.stop_interpreter())
-            files = changed_files(before, await asyncio.to_thread(self.work.states))
-        if outcome is None:
-            return RunResult(error=error, was_killed=True, files=files)
-        return RunResult(
-            value=outcome.value, error=outcome.error, figures=outcome.figures, files=files, is_truncated=outcome.is_truncated
-        )
-
-    async def _start_interpreter(self) -> InterpreterProcess:
-        """Start an interpreter. Raises SandboxUnavailable, and ContainerExpired if the container is deleted meanwhile."""
-        arguments = self._bwrap, self.work.root, self.memory_mib, self._options, self._cgroup
-        try:
-            interpreter = await InterpreterProcess.start(*arguments)
-        except (SandboxUnavailable, OSError):
-            if self.is_deleted:  # The start fails without the work folder or the cgroup.
-                raise _expired(self.container_id) from None
-            raise
-        if self.is_deleted:  # `close` has found no interpreter.
-            await asyncio.shield(interpreter.close())
-            raise _expired(self.container_id)
-        return interpreter
-
-    async def _run_startup_code(self, interpreter: InterpreterProcess) -> None:
-        """Run the code of the operator. An exception is logged, and the container works without the rest of the code."""
-        completed = False
-        try:
-            timeout_s = self._options.run_timeout_s
-            answer = await interpreter.run(self._options.startup_code, lambda *_: None, timeout_s, is_startup=True)
-            completed = True
-        except InterpreterEnded as ended:
-            raise SandboxUnavailable(f"the code of RESPONSES_CONTAINER_STARTUP ended the interpreter: {ended}") from ended
-        finally:
-            if not completed:
-                await asyncio.shield(self.stop_interpreter())
-        if answer.error:
-            logger.warning("RESPONSES_CONTAINER_STARTUP: %s", answer.error)
-
-    async def stop_interpreter(self) -> None:
-        """End the interpreter; the files remain."""
-        interpreter, self.interpreter = self.interpreter, None
-        if interpreter is not None:
-            await interpreter.close()
-
-    async def close(self) -> None:
-        """End the interpreter and free the files."""
-        self.is_deleted = True
-        await self.stop_interpreter()
-        self.work.unmount()
-        cgroups.remove(self._cgroup)
-
-    async def check_memory(self, table: process_table.ProcessTable) -> None:
-        """End an interpreter whose processes use more memory than the container may have."""
-        interpreter, limit = self.interpreter, self.memory_mib * 1024 * 1024
-        if interpreter is None:
-            return
-        used = await asyncio.to_thread(process_table.memory_in_use, table, interpreter.pid, limit)
-        if used > limit and self.interpreter is interpreter:
-            interpreter.kill(f"The code used more than {self.memory_mib} MiB of memory")
 
 
 class ContainerRegistry:
@@ -281,7 +164,7 @@ class ContainerRegistry:
         try:
             return self._containers[container_id]
         except KeyError:
-            raise _expired(container_id) from None
+            raise expired_error(container_id) from None
 
     def _status(self, container: LiveContainer) -> ContainerStatus:
         idle_s = 0.0 if container.users else self._clock() - container.last_used
@@ -292,9 +175,3 @@ class ContainerRegistry:
             round(idle_s, 3),
             round(max(self._options.idle_s - idle_s, 0.0), 3),
         )
-
-
-def _expired(container_id: str) -> ContainerExpired:
-    return ContainerExpired(
-        f"Container {container_id} has expired or was deleted; its variables and files are lost. Create a new container."
-    )

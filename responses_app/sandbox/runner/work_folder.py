@@ -6,6 +6,7 @@ links, so that the runner never leaves the tmpfs.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,8 @@ class WorkFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        # Paths of files that the server has stored: written by the server, or read for the storage.
+        self._stored: set[str] = set()
 
     def mount(self, size_mib: int, max_files: int) -> None:
         """Mount the tmpfs. Raises OSError."""
@@ -75,14 +78,18 @@ class WorkFolder:
     def open_file(self, path: str) -> int:
         """Return a descriptor to read a regular file. Raises InvalidPath, FileMissing."""
         with self._parent(path, make=False) as (folder, name):
-            return _open_regular(name, os.O_RDONLY, folder, path)
+            descriptor = _open_regular(name, os.O_RDONLY, folder, path)
+        self._stored.add(absolute_path(path))
+        return descriptor
 
     def create_file(self, path: str) -> int:
         """Return a descriptor to write a new file, which replaces a file with the same path. Raises InvalidPath, OSError."""
         for _ in range(CREATE_ATTEMPTS):
             # The code may delete a folder, or make a file, between two steps.
             with suppress(FileMissing, FileNotFoundError, FileExistsError):
-                return self._replace_file(path)
+                descriptor = self._replace_file(path)
+                self._stored.add(absolute_path(path))
+                return descriptor
         raise InvalidPath(f"{path!r} cannot be written, as the code in the container changes the path meanwhile")
 
     def _replace_file(self, path: str) -> int:
@@ -96,6 +103,30 @@ class WorkFolder:
         with self._parent(path, make=False) as (folder, name):
             os.close(_open_regular(name, os.O_RDONLY, folder, path))
             os.unlink(name, dir_fd=folder)
+        self._stored.discard(absolute_path(path))
+
+    def take_deleted(self) -> tuple[str, ...]:
+        """Return the absolute paths of stored files that are no regular files any more, and forget these files.
+
+        No process of the container may run meanwhile.
+        """
+        deleted = sorted(path for path in self._stored if self._is_missing(path))
+        self._stored.difference_update(deleted)
+        return tuple(deleted)
+
+    def _is_missing(self, path: str) -> bool:
+        """Return whether there is no regular file at `path`. An error that leaves this open counts as a file."""
+        place = self.root / "data"
+        try:
+            mode = os.lstat(place).st_mode
+            for part in path_parts(path):
+                if not stat.S_ISDIR(mode):
+                    return True
+                place /= part
+                mode = os.lstat(place).st_mode
+        except OSError as error:
+            return error.errno == errno.ENOENT
+        return not stat.S_ISREG(mode)
 
     @contextmanager
     def _parent(self, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
@@ -144,6 +175,11 @@ def _add_files(states_by_path: dict[str, FileState], place: PurePosixPath, descr
                 elif stat.S_ISDIR(status.st_mode) and depth < MAX_LISTED_DEPTH:
                     with _folder(name, descriptor) as folder:
                         _add_files(states_by_path, place / name, folder, depth + 1)
+
+
+def absolute_path(path: str) -> str:
+    """Return a path below the work folder as the code names the file. Raises InvalidPath."""
+    return "/".join([WORK_FOLDER, *path_parts(path)])
 
 
 def path_parts(path: str) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -49,7 +49,7 @@ async def save(
         size = await _collect(part, path, chunks(), max_bytes)
         row = new_row(container, uid, path, FileSource.ASSISTANT, size, name)
         # A storage over the network must not hold the thread of the database, which also writes the log.
-        async with _pending(name) as marks:
+        async with _marked(pending(name)) as marks:
             await storage.save_async(part, name)
             before = await sync_to_async(_replace)(row, marks)
             if before is not None and await sync_to_async(release)(before):
@@ -93,15 +93,16 @@ def check_write(container: Container, path: str, size: int) -> None:
 
 
 @asynccontextmanager
-async def _pending(name: str) -> AsyncIterator[ExitStack]:
-    """Mark the file `name` as `pending` does, with the database in its thread. The stack takes more marks."""
+async def _marked(mark: AbstractContextManager[None]) -> AsyncIterator[ExitStack]:
+    """Enter a mark of a file, as of `pending`, with the database in its thread. The stack takes more marks."""
     marks = ExitStack()
-    await sync_to_async(marks.enter_context)(pending(name))
+    await sync_to_async(marks.enter_context)(mark)
     try:
         yield marks
     except BaseException as error:
-        await sync_to_async(marks.__exit__)(type(error), error, error.__traceback__)
-        raise
+        if not await sync_to_async(marks.__exit__)(type(error), error, error.__traceback__):
+            raise
+        return
     await sync_to_async(marks.close)()
 
 
@@ -110,6 +111,21 @@ def delete(row: ContainerFile) -> None:
     with deletion(row.storage_name):
         ContainerFile.objects.filter(pk=row.pk).delete()
         delete_unreferenced(row.storage_name)
+
+
+async def storage_names(container: Container) -> dict[str, str]:
+    """Return the names in the storage of the files of a container, by path."""
+    return {path: name async for path, name in container.files.values_list("path", "storage_name")}
+
+
+async def delete_written(container: Container, names: Mapping[str, str]) -> None:
+    """Delete the files at the paths in `names`, unless other bytes than the named ones have replaced a file."""
+    async for row in container.files.filter(path__in=names):
+        if row.storage_name == names[row.path]:
+            async with _marked(deletion(row.storage_name)):
+                await ContainerFile.objects.filter(pk=row.pk).adelete()
+                if await sync_to_async(release)(row.storage_name):
+                    await storage.delete_async(row.storage_name)
 
 
 def delete_container(row: Container) -> None:

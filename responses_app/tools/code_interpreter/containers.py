@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -82,6 +82,7 @@ class ContainerSession:
         row = await self._row(uid)
         notices = await self._start(row)
         started()
+        stored = await container_files.storage_names(row)
         try:
             result = await self._sandbox.run(uid, code)
         except ContainerExpired:
@@ -89,9 +90,11 @@ class ContainerSession:
             # The code has not run.
             row = await self._row(uid)
             notices = await self._start(row)
+            stored = await container_files.storage_names(row)
             result = await self._sandbox.run(uid, code)
         await containers.touch(row)
         notices += [KILLED] if result.was_killed else []
+        await self._delete_files(row, {path: stored[path] for path in result.deleted if path in stored})
         notices += await self._save_files(row, result.files)
         return result, notices
 
@@ -165,6 +168,13 @@ class ContainerSession:
             except FileNotFoundError:
                 notices.append(f"{file.path[:MAX_NOTICE_CHARS]} is not in the container: the storage of files has lost it.")
         return notices
+
+    async def _delete_files(self, row: Container, names: Mapping[str, str]) -> None:
+        """Delete stored files that the code has deleted. `names` are the names in the storage before the run, by path."""
+        if names:
+            await container_files.delete_written(row, names)
+        for path in names:
+            self.citable.pop(path, None)
 
     async def _save_files(self, row: Container, written: Iterable[base.WorkFile]) -> list[str]:
         """Copy written files to the storage. Return notices about files that were left out."""

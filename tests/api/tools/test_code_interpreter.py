@@ -245,12 +245,15 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         client = SandboxClient(self.url)
         session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_same", client, new_id)
         write = "open({!r}, 'w').write('1')"
-        for code_ in (
-            write.format("out"),
-            "import os; os.unlink('out'); os.mkdir('out'); " + write.format("out/new"),
-            "os.mkdir('in'); " + write.format("in/old"),
-            "os.unlink('in/old'); os.rmdir('in'); " + write.format("in"),
+        for unstored, code_ in (
+            ("import os", write.format("out")),
+            ("os.unlink('out'); os.mkdir('out')", write.format("out/new")),
+            ("os.mkdir('in')", write.format("in/old")),
+            ("os.unlink('in/old'); os.rmdir('in')", write.format("in")),
         ):
+            # As of a call whose process ends before it stores what the code has changed.
+            await client.create("cntr_same")
+            await client.run("cntr_same", unstored)
             await session.run("cntr_same", code_, lambda: None)
         await client.delete("cntr_same")
         _, notices = await session.run("cntr_same", "1", lambda: None)
@@ -264,7 +267,9 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_small", client, new_id)
         write = "open({!r}, 'wb').write(bytes(3 << 20))"
         await session.run("cntr_small", write.format("a"), lambda: None)
-        await session.run("cntr_small", "import os; os.unlink('a'); " + write.format("b"), lambda: None)
+        # As of a call whose process ends before it stores what the code has changed.
+        await client.run("cntr_small", "import os; os.unlink('a')")
+        await session.run("cntr_small", write.format("b"), lambda: None)
         await client.delete("cntr_small")
         result, notices = await session.run("cntr_small", "import os; os.listdir()", lambda: None)
         await session.close()
