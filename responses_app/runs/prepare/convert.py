@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +13,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.items.selection import drop_earlier_reasoning
 from responses_app.runs.prepare.long_work import WorkSize
-from responses_app.runs.prepare.media import Items, iter_documents
+from responses_app.runs.prepare.media import KEY_PREFIX, Items, iter_documents
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.store.content.images import ImageBytes
 from responses_app.tools.base import ToolOffer
@@ -25,25 +24,27 @@ from responses_app.tools.outputs.output_limit import limit_tool_output
 
 @dataclass(frozen=True, slots=True)
 class ConvertedTurn:
-    """Turn whose tools are all functions, the declared tools behind these, and the size of the work on the turn."""
+    """Turn whose tools are all functions, and the declared tools behind these."""
 
     turn: Turn
     origins: Origins
-    size: WorkSize
 
 
-async def convert(context: PromptContext) -> ConvertedTurn:
-    """Convert the items and the tools. Raises InvalidRequest, RateLimited. Only long work leaves the event loop."""
-    project, is_large = context.create_request.project, len(context.items) > long_work.LONG_ITEMS
+def work_size(context: PromptContext) -> WorkSize:
+    """Return the size of the work of converting and rendering the prompt."""
+    request, offer = context.create_request, context.offer
+    tools = request.tools if offer is None else [*request.tools, *offer.functions]
+    files = [text for (_, key), text in context.images.items() if key.startswith(KEY_PREFIX)]
+    return long_work.size_of(context.items, tools, (request.instructions, request.format, files))
+
+
+def convert(context: PromptContext) -> ConvertedTurn:
+    """Convert the items and the tools. Raises InvalidRequest."""
     with context.map_errors(context.items):
-        items = await long_work.apart(project, is_large, partial(_with_texts, context.items, context.images))
-        turn = _turn(context, items)
+        turn = _turn(context, _with_texts(context.items, context.images))
         if context.offer is not None:
             turn = _with_server_tools(turn, context.offer, withholds=context.withholds_tools)
-    size = long_work.size_of(turn)
-    to_functions = partial(as_functions.to_functions, turn, context.grammars.ebnf)
-    turn, origins = await long_work.apart(project, size is WorkSize.LONG, to_functions)
-    return ConvertedTurn(turn, origins, size)
+    return ConvertedTurn(*as_functions.to_functions(turn, context.grammars.ebnf))
 
 
 def _with_texts(items: Items, texts: ImageBytes) -> Items:

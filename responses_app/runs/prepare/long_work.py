@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from responses_app.dialects.base import Turn
 from responses_app.errors import RateLimited
 
 T = TypeVar("T")
@@ -46,21 +45,20 @@ class WorkSize(Enum):
     LONG = "long"
 
 
-def size_of(turn: Turn) -> WorkSize:
-    """Return the size of the work of rendering `turn`. Many items or tools are long work, whatever their texts."""
-    items, tools = len(turn.items), len(turn.tools)
-    if items > LONG_ITEMS or tools > LONG_TOOLS:
+def size_of(items: Sequence[object], tools: Sequence[object], texts: object) -> WorkSize:
+    """Return the size of the work of rendering a turn. Many items or tools are long work, also with short texts."""
+    if len(items) > LONG_ITEMS or len(tools) > LONG_TOOLS:
         return WorkSize.LONG
-    characters = len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) + text_size(turn.format)
+    characters = text_size(items) + text_size(tools) + text_size(texts)
     if characters > LONG_TEXT:
         return WorkSize.LONG
-    is_short = items <= SHORT_ITEMS and tools <= SHORT_TOOLS and characters <= SHORT_TEXT
+    is_short = len(items) <= SHORT_ITEMS and len(tools) <= SHORT_TOOLS and characters <= SHORT_TEXT
     return WorkSize.SHORT if is_short else WorkSize.MEDIUM
 
 
 def text_size(value: object) -> int:
-    """Count the characters of all texts in items or tools."""
-    if isinstance(value, str):
+    """Count the characters of all texts in items or tools, and the bytes of encoded texts."""
+    if isinstance(value, str | bytes):
         return len(value)
     # The types of JSON, as a check of an abstract class takes ten times as long.
     if isinstance(value, dict):

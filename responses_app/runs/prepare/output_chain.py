@@ -21,12 +21,12 @@ from responses_app.tools.base import CitingOffer
 from responses_app.tools.functions.as_functions import map_tool_calls
 
 
-async def compose(context: PromptContext, converted: ConvertedTurn) -> OutputParser:
-    """Compose the output chain of a generation. Each link gets the deltas of the one before."""
+async def compose(context: PromptContext, converted: ConvertedTurn, size: WorkSize) -> OutputParser:
+    """Compose the output chain of a generation with a prompt of `size`. Each link gets the deltas of the link before."""
     request, offer = context.create_request, context.offer
     # The parser of the model's format turns tokens into deltas. Some parsers read the end of the prompt, which can be long.
     make_parser = partial(context.dialect.parser_for, converted.turn)
-    parser = await long_work.apart(request.project, converted.size is WorkSize.LONG, make_parser)
+    parser = await long_work.apart(request.project, size is WorkSize.LONG, make_parser)
     # Report each call of a function that no tool has; a tool of the server that the round withholds is not unknown.
     functions = (*converted.turn.tools, *(() if offer is None else offer.functions))
     parser = UnknownToolFilter(parser, frozenset(str(tool.get("name")) for tool in functions))

@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser
+from responses_app.dialects.text.budget import Budget
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare.convert import convert
+from responses_app.runs.prepare import long_work
+from responses_app.runs.prepare.convert import work_size
 from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.conversation import find_previous
 from responses_app.runs.prepare.items.summary import QUESTION, summary_request
@@ -112,10 +114,12 @@ async def plan_summary(
 
 async def build(context: PromptContext) -> tuple[GenerateRequest, OutputParser]:
     """Build the request of the engine and the parser of the answer for a resolved context. Raises ApiError."""
-    converted = await convert(context)
-    rendering = await render(context, converted)
-    request, converted = await limit(context, converted, rendering)
-    return request, await compose(context, converted)
+    with context.map_errors(context.items):
+        budget = Budget(context.served.engine.max_model_len - 1)
+    size = work_size(context)
+    rendering = await long_work.run_sized(context.create_request.project, size, partial(render, context, budget), budget.stop)
+    request, converted = await limit(context, rendering)
+    return request, await compose(context, converted, size)
 
 
 def _next_context(context: PromptContext, step: NextRound) -> PromptContext:

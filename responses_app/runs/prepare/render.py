@@ -9,15 +9,21 @@ from functools import partial
 from responses_app.dialects.base import Dialect, Turn
 from responses_app.dialects.constraints.schema_cost import with_any_objects
 from responses_app.dialects.constraints.structural_tag import widen_white_space
+from responses_app.dialects.content import ImageReference
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest
-from responses_app.runs.prepare import long_work
-from responses_app.runs.prepare.convert import ConvertedTurn
+from responses_app.runs.prepare.convert import ConvertedTurn, convert
 from responses_app.runs.prepare.grammars import check_constraints
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
-from responses_app.runs.prepare.length.truncation import PromptRenderer, RenderedPrompt, Truncation, TruncationPolicy
+from responses_app.runs.prepare.length.truncation import (
+    PromptRenderer,
+    RenderedPrompt,
+    Truncation,
+    TruncationPolicy,
+    render_turn,
+)
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.validation.errors import invalid
 
@@ -30,26 +36,23 @@ DEFAULT_ANSWER_TOKENS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """Rendered turn: the tokens, or TooLong in place of too many; and the constraint of the answer."""
+    """Rendered turn: the tokens and images, or TooLong in place of too many tokens; and the constraint of the answer."""
 
-    tokens: Sequence[int] | TooLong
+    converted: ConvertedTurn
+    prompt: tuple[Sequence[int], Sequence[ImageReference]] | TooLong
     constraint: Constraint | None
 
 
-async def render(context: PromptContext, converted: ConvertedTurn) -> Rendering:
-    """Render the turn, in the thread where work of its size belongs. Raises InvalidRequest, ServiceUnavailable, RateLimited."""
+def render(context: PromptContext, budget: Budget) -> Rendering:
+    """Convert the items and tools of a prompt, and render the prompt and the constraint. Raises InvalidRequest, Stopped."""
+    dialect, converted = context.dialect, convert(context)
     with context.map_errors(converted.turn.items):
-        budget = Budget(context.served.engine.max_model_len - 1)
-        rendering = partial(_render, context.dialect, converted.turn, budget)
-        return await long_work.run_sized(context.create_request.project, converted.size, rendering, budget.stop)
-
-
-def _render(dialect: Dialect, turn: Turn, budget: Budget) -> Rendering:
-    """Render the prompt and the constraint. Raises UnsupportedInput, Stopped."""
-    try:
-        return Rendering(dialect.render(turn, budget), constrain(dialect, turn))
-    except TooLong as error:
-        return Rendering(error, constrain(dialect, turn))
+        prompt: tuple[Sequence[int], Sequence[ImageReference]] | TooLong
+        try:
+            prompt = render_turn(dialect, converted.turn, budget)
+        except TooLong as error:
+            prompt = error
+        return Rendering(converted, prompt, constrain(dialect, converted.turn))
 
 
 def constrain(dialect: Dialect, turn: Turn) -> Constraint | None:
@@ -60,20 +63,17 @@ def constrain(dialect: Dialect, turn: Turn) -> Constraint | None:
     return replace(constraint, value=widen_white_space(constraint.value))
 
 
-async def limit(
-    context: PromptContext, converted: ConvertedTurn, rendering: Rendering
-) -> tuple[GenerateRequest, ConvertedTurn]:
-    """Return the request of the engine, and the turn without the items that were dropped for it. Raises ApiError."""
-    request, engine = context.create_request, context.served.engine
+async def limit(context: PromptContext, rendering: Rendering) -> tuple[GenerateRequest, ConvertedTurn]:
+    """Return the request of the engine, and the turn without the items that were dropped. Raises ApiError."""
+    request, engine, converted = context.create_request, context.served.engine, rendering.converted
     with context.map_errors(converted.turn.items):
-        if isinstance(rendering.tokens, TooLong) and not TruncationPolicy.of(request.truncation).drops:
-            raise _exceeded(f"at least {rendering.tokens.min_tokens}", engine.max_model_len)
+        if isinstance(rendering.prompt, TooLong) and not TruncationPolicy.of(request.truncation).drops:
+            raise _exceeded(f"at least {rendering.prompt.min_tokens}", engine.max_model_len)
         loosely = partial(_constrain_loosely, context.dialect, converted.turn)
         constraint = await check_constraints(engine, request, rendering.constraint, loosely)
-        turn, prompt = await _fit(context, converted.turn, rendering.tokens)
+        turn, prompt = await _fit(context, rendering)
         prompt.check_pixels()
-        converted = ConvertedTurn(turn, converted.origins, converted.size)
-        return _engine_request(context, prompt, constraint), converted
+        return _engine_request(context, prompt, constraint), ConvertedTurn(turn, converted.origins)
 
 
 def _constrain_loosely(dialect: Dialect, turn: Turn) -> Constraint | None:
@@ -83,14 +83,14 @@ def _constrain_loosely(dialect: Dialect, turn: Turn) -> Constraint | None:
     return constrain(dialect, replace(turn, tools=with_any_objects(turn.tools)))
 
 
-async def _fit(context: PromptContext, turn: Turn, tokens: Sequence[int] | TooLong) -> tuple[Turn, RenderedPrompt]:
+async def _fit(context: PromptContext, rendering: Rendering) -> tuple[Turn, RenderedPrompt]:
     """Count the prompt, and drop the oldest items of a prompt that is too long if the request allows that. Raises InvalidRequest."""
     request, served, most = context.create_request, context.served, context.served.engine.max_model_len
-    policy = TruncationPolicy.of(request.truncation)
+    policy, turn, rendered = TruncationPolicy.of(request.truncation), rendering.converted.turn, rendering.prompt
     prompts = PromptRenderer(
         served.engine, context.dialect, context.decoded, measure=context.measure or policy.drops, project=request.project
     )
-    prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
+    prompt = None if isinstance(rendered, TooLong) else await prompts.measured(*rendered)
     if prompt is not None and (not policy.drops or (policy.most_droppable is None and prompt.fits(most - 1))):
         if context.before.skipped is not None:
             raise NeedsAllItems

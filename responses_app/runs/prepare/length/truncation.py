@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from responses_app.dialects import content
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
+from responses_app.dialects.content import ImageReference, iter_images
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import Engine, RequestRejected
@@ -57,6 +57,11 @@ class RenderedPrompt:
             raise InvalidRequest(message, param="input", code="image_too_large")
 
 
+def render_turn(dialect: Dialect, turn: Turn, budget: Budget) -> tuple[Sequence[int], Sequence[ImageReference]]:
+    """Render the tokens of a turn, and list the images. Raises UnsupportedInput, TooLong, Stopped."""
+    return dialect.render(turn, budget), list(iter_images(turn.items))
+
+
 @dataclass(frozen=True, slots=True)
 class PromptRenderer:
     """Renderer of prompts for a model. `decoded` are the decoded images of all items that may be in a prompt.
@@ -72,16 +77,12 @@ class PromptRenderer:
 
     async def of(self, turn: Turn, most: int) -> RenderedPrompt:
         """Render the prompt of a turn. Raises UnsupportedInput, TooLong above `most` tokens, and the errors of `measured`."""
-        budget = Budget(most)
-        rendering = partial(self.dialect.render, turn, budget)
-        return await self.measured(
-            turn, await long_work.run_sized(self.project, long_work.size_of(turn), rendering, budget.stop)
-        )
+        budget, size = Budget(most), long_work.size_of(turn.items, turn.tools, (turn.instructions, turn.format))
+        rendering = partial(render_turn, self.dialect, turn, budget)
+        return await self.measured(*await long_work.run_sized(self.project, size, rendering, budget.stop))
 
-    async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
+    async def measured(self, tokens: Sequence[int], shown: Sequence[ImageReference]) -> RenderedPrompt:
         """Return the prompt of a rendered turn with images. Raises UnsupportedInput, InvalidRequest, EngineUnavailable."""
-        is_large = len(turn.items) > long_work.LONG_ITEMS
-        shown = await long_work.apart(self.project, is_large, lambda: list(content.iter_images(turn.items)))
         if not shown:
             return RenderedPrompt(tokens, (), len(tokens))
         seen = [self._decoded(image) for image in shown]
@@ -98,7 +99,7 @@ class PromptRenderer:
                 f"The model does not take these images: {error}", param="input", code="invalid_image"
             ) from error
 
-    def _decoded(self, image: content.ImageReference) -> tuple[bytes, int]:
+    def _decoded(self, image: ImageReference) -> tuple[bytes, int]:
         """Return the bytes and the number of pixels of an image as the prompt shows it. Raises UnsupportedInput."""
         decoded_image = self.decoded.get(key_of(image))
         if decoded_image is None:
