@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
-import orjson
+from typing import Any, Final, TypeAlias
 
 from responses_app.protocol.deltas import Arguments, Delta, EndItem, McpCall, McpList, McpResult, McpTools
+from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
 from responses_app.tools.mcp import filters
 from responses_app.tools.mcp.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, McpError
@@ -16,6 +18,8 @@ from responses_app.tools.mcp.offer import McpOffer
 from responses_app.tools.mcp.sessions import McpSessions
 
 ALREADY_USED = "This approval was used by another response, so the call was not made."
+# Digits of integers that may have more than 64 bits.
+_LONG_INTEGER: Final = re.compile(r"\d{19}")
 
 ClaimApproval: TypeAlias = Callable[[str], Awaitable[bool]]
 
@@ -134,11 +138,13 @@ class McpExecutor:
 def _parse_arguments(text: str) -> dict[str, Any]:
     """Parse the arguments of a call. Raises McpError."""
     try:
-        arguments = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise McpError(f"The arguments are not valid JSON: {error}.", INVALID_PARAMS) from error
-    if not isinstance(arguments, dict):
-        raise McpError("The arguments are not a JSON object.", INVALID_PARAMS)
+        arguments = parse_arguments(text)
+    except InvalidArguments as error:
+        raise McpError(str(error), INVALID_PARAMS) from error
+    if _LONG_INTEGER.search(text):
+        # Integers of more than 64 bits are rounded in `arguments`.
+        with suppress(RecursionError):
+            arguments = json.loads(text)
     return arguments
 
 

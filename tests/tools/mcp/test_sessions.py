@@ -63,7 +63,7 @@ class TransportTest(SessionsCase):
                 self.assertEqual(tools["add"]["annotations"], {"readOnlyHint": True})
                 self.assertNotIn("annotations", tools["delete"])
                 self.assertEqual(set(tools["weather"]), {"name", "description", "input_schema", "annotations"})
-                self.assertEqual(await sessions.call(label, "add", {"a": 1, "b": 2}), McpOutcome("3"))
+                self.assertEqual(await sessions.call(label, "add", {"a": 1, "b": 10**21}), McpOutcome(str(10**21 + 1)))
 
     async def test_calls_of_a_session_run_side_by_side(self) -> None:
         sessions = self.http()

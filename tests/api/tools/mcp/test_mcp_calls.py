@@ -113,6 +113,10 @@ class FailureTest(McpCallCase):
         made = await self.outcome(call("tests__fail", '{"reason": "no paper"}'), then)
         self.assertEqual((made["status"], made["output"]), ("failed", None))
 
+    async def test_integers_of_arguments_keep_their_digits(self) -> None:
+        made = await self.outcome(call("tests__add", '{"a": 123456789012345678901, "b": 1}'), record_text(answer("Done.")))
+        self.assertEqual((made["error"], made["output"]), (None, "123456789012345678902"))
+
     async def test_arguments_that_are_no_json_fail_the_call(self) -> None:
         made = await self.outcome(call("tests__weather", '{"city": Oslo}'), record_text(answer("Sorry.")))
         self.assertEqual((made["status"], made["error"]["code"]), ("failed", -32602))
