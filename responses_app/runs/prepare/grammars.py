@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -96,20 +96,16 @@ async def check_constraints(
     try:
         if schema is not None and create_request.format.get("strict"):
             await compile_one(Constraint("json", schema))
-        return constraint and await _compile_either(compile_one, constraint, with_any_objects)
+        if constraint is None:
+            return None
+        try:
+            return await compile_one(constraint)
+        except RequestRejected:
+            if (replacement := with_any_objects()) is None:
+                raise
+            return await compile_one(replacement)
     except RequestRejected as error:
         raise await _locate_bad_schema(engine, create_request, error) from error
-
-
-async def _compile_either(
-    compile_one: Callable[[Constraint], Awaitable[Constraint]], constraint: Constraint, other: Callable[[], Constraint | None]
-) -> Constraint:
-    try:
-        return await compile_one(constraint)
-    except RequestRejected:
-        if (replacement := other()) is None:
-            raise
-        return await compile_one(replacement)
 
 
 async def _compile(engine: Engine, project: str, constraint: Constraint) -> Constraint:

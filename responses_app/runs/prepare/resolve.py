@@ -89,7 +89,7 @@ async def _choose_pictures(context: PromptContext) -> PromptPictures:
 async def resolve_new(project: str, media: NewMedia) -> ImageBytes:
     """Fetch and check the images of `media`, and extract the texts of the files. Raises InvalidRequest with the path, RateLimited."""
     texts = await extract_texts(project, media) if media.documents else {}
-    bytes_by_url = await _all(project, media)
+    bytes_by_url = await _load_images(project, media)
     keys = [(image.item, image.url) for image in media.images]
     return {**texts, **{key: media.stored.get(key) or bytes_by_url[key[1]] for key in keys}}
 
@@ -121,40 +121,35 @@ async def _decode(project: str, data: bytes, detail: str) -> tuple[bytes, int] |
         raise RateLimited(str(error)) from error
 
 
-async def _all(project: str, media: NewMedia) -> Mapping[str, bytes]:
+async def _load_images(project: str, media: NewMedia) -> Mapping[str, bytes]:
     """Load the missing images side by side. The first failure cancels the others. Raises InvalidRequest, RateLimited."""
     budget, tasks = _FetchBudget(), dict[str, asyncio.Task[bytes]]()
     try:
         async with asyncio.TaskGroup() as group:
             for url, image in media.missing_images.items():
-                tasks[url] = group.create_task(_one(project, image, media, budget))
+                tasks[url] = group.create_task(_load_image(project, image, media, budget))
     # No `except*`: Python 3.11.2 wraps what is raised there in a group.
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return {url: task.result() for url, task in tasks.items()}
 
 
-async def _one(project: str, image: ImageReference, media: NewMedia, budget: _FetchBudget) -> bytes:
+async def _load_image(project: str, image: ImageReference, media: NewMedia, budget: _FetchBudget) -> bytes:
+    """Load the bytes of a data URL, an uploaded file or a web address. Raises InvalidRequest, RateLimited."""
     where = f"{media.param}{image.path.removeprefix('input')}.{'file_id' if is_id(image.url) else 'image_url'}"
     try:
-        data = await _load(image.url, media, budget)
+        if decode.is_data_url(image.url):
+            data = await asyncio.to_thread(decode.decode_data_url, image.url)
+        elif is_id(image.url):
+            data = await read_file(media.files, image.url, decode.MAX_BYTES)
+        else:
+            data = await budget.fetch(image.url)
         await decode_pool.check(project, data)
-    except InvalidImage as error:
-        raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
-    except ExtractionError as error:
+    except (InvalidImage, ExtractionError) as error:
         raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
     except DecoderBusy as error:
         raise RateLimited(str(error)) from error
     return data
-
-
-async def _load(url: str, media: NewMedia, budget: _FetchBudget) -> bytes:
-    """Load the bytes of a data URL, an uploaded file or a web address. Raises InvalidImage, ExtractionError."""
-    if decode.is_data_url(url):
-        return await asyncio.to_thread(decode.decode_data_url, url)
-    if is_id(url):
-        return await read_file(media.files, url, decode.MAX_BYTES)
-    return await budget.fetch(url)
 
 
 class _FetchBudget:
