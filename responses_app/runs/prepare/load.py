@@ -44,15 +44,14 @@ async def load(
     `before` is the context that the request continues. `input_context` has the input items of a stored response; what was checked
     before the first start is then not checked again: the response itself has used its approvals.
     """
-    request = context.create_request
+    request, new_media, stored = context.create_request, None, before
     if input_context is None:
         selected = await _select_new(context, before)
         new_media = await load_new(request.project, request.input, selected.input_items)
-        images, data_urls = (before.images, ()) if before.images is not None else await load_past(before.keys, before.items)
     else:
         selected = selection.select(request, before.items, input_context.items)
-        new_media = None
-        images, data_urls = await load_past([*before.keys, *input_context.keys], [*before.items, *input_context.items])
+        stored = replace(before, keys=[*before.keys, *input_context.keys], items=[*before.items, *input_context.items])
+    images, data_urls = (stored.images, ()) if stored.images is not None else await load_past(stored.keys, stored.items)
     items = await tool_outputs.with_outputs(request.project, selected.items, before.tool_outputs)
     # Engines that cache prefixes get one session for all turns of a chain. A `prompt_cache_key` comes before the chain: the prefix
     # cache is separate for each key, and other chains with the key may share a prefix.

@@ -33,10 +33,11 @@ async def find_previous(create_request: CreateRequest, find_skipped: FindSkipped
 
     With `find_skipped`, items that no prompt has space for are not read.
     """
-    project, name, uid = create_request.project, create_request.conversation, create_request.previous_response_id
-    if name is not None:
+    project, conversation, uid = create_request.project, create_request.conversation, create_request.previous_response_id
+    if conversation is not None:
+        row = await find(project, conversation)
         try:
-            return await conversations.context(await find(project, name), find_skipped(name) if find_skipped else None)
+            return await conversations.context(row, find_skipped(conversation) if find_skipped else None)
         except ConversationLocked as error:
             raise locked() from error
     if uid is None:
