@@ -84,6 +84,8 @@ class RunResult:
     files: tuple[WorkFile, ...] = ()
     # Paths of files that were stored, and which the code has deleted since.
     deleted: tuple[str, ...] = ()
+    # Sentences for the model about the container.
+    notices: tuple[str, ...] = ()
     error: str | None = None
     was_killed: bool = False
     # Output beyond the limit was dropped.

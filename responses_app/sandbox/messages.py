@@ -59,6 +59,7 @@ def encode_result(result: RunResult) -> bytes:
         figures=[base64.b64encode(image).decode() for image in result.figures],
         files=[encode_file(file) for file in result.files],
         deleted=result.deleted,
+        notices=result.notices,
         error=result.error,
         was_killed=result.was_killed,
         is_truncated=result.is_truncated,
@@ -76,6 +77,7 @@ def decode_result(line: dict[str, Any], stdout: str, stderr: str, logs: str) -> 
         files=tuple(decode_file(file) for file in line["files"]),
         # A runner of an earlier version sends none.
         deleted=tuple(line.get("deleted", ())),
+        notices=tuple(line.get("notices", ())),
         error=line["error"],
         was_killed=line["was_killed"],
         is_truncated=line["is_truncated"],

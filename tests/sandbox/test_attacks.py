@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -523,6 +523,48 @@ def test_memory_of_processes_without_a_main_thread_counts(limited: Runner) -> No
     code = THREADS_WITHOUT_MAIN.replace("EXIT", str(EXIT))
     result = attack(limited, f"{code}start(4, 110 << 20)\nsignal.pause()")
     assert "more than 256 MiB of memory" in str(result.error)
+
+
+# Processes that have more memory than the container may have, as soon as the run ends.
+LEFT_MEMORY = """
+import mmap, os, signal
+for _ in range(3):
+    if os.fork() == 0:
+        memory = mmap.mmap(-1, 130 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+        open(f'/mnt/data/{os.getpid()}', 'w').close()
+        signal.pause()
+while len(os.listdir()) < 3: os.sched_yield()
+"""
+
+
+def test_interpreter_that_ends_between_runs_is_not_the_fault_of_the_next_code(limited: Runner) -> None:
+    async def lose(client: SandboxClient, code: str, end: Callable[[Iterable[psutil.Process]], None]) -> RunResult:
+        before = set(descendants(limited))
+        await client.create("lost")
+        try:
+            first = await client.run("lost", f"kept = 1\n{code}")
+            end(set(descendants(limited)) - before)
+            await eventually(lambda: not any(is_alive(process) for process in set(descendants(limited)) - before))
+            return first if first.error else await client.run("lost", "'kept' in globals()")
+        finally:
+            await client.delete("lost")
+
+    def kill(processes: Iterable[psutil.Process]) -> None:
+        for process in processes:
+            if process.name().startswith("python"):
+                process.kill()
+
+    async def work(client: SandboxClient) -> tuple[RunResult, RunResult]:
+        killed = await lose(client, "", kill)
+        for _ in range(20):
+            greedy = await lose(client, LEFT_MEMORY, lambda _: None)
+            if greedy.error is None:
+                return killed, greedy
+        return killed, greedy
+
+    for result, reason in zip(limited.use(work), ("ended with SIGKILL", "an earlier call used more than 256 MiB"), strict=True):
+        assert (result.value, result.error, result.was_killed) == ("False", None, False)
+        assert reason in result.notices[0]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,19 @@ def test_container_with_deep_folders_goes_on(sandbox: Runner) -> None:
     assert ([file.path for file in second.files], second.value) == (["/mnt/data/y"], "1")
 
 
+def test_files_whose_names_are_not_utf8_are_named_once(sandbox: Runner) -> None:
+    code = """
+import os
+os.mkdir(b'/mnt/data/\\xff')
+for name in (b'caf\\xe9.txt', b'\\xff/a', 'café.txt'.encode()): open(b'/mnt/data/' + name, 'w').close()
+"""
+    first, second = sandbox.run("encoded", code, "1")
+    assert [file.path for file in first.files] == ["/mnt/data/café.txt"]
+    names = "/mnt/data/caf\\xe9.txt, /mnt/data/\\xff/a"
+    assert first.notices == (f"Not offered for download, as the names are not UTF-8: {names}.",)
+    assert second.notices == ()
+
+
 def test_files_with_long_paths_and_very_many_files_are_left_out(sandbox: Runner) -> None:
     """Report as much as the server stores: a few thousand paths of 16 kB would occupy the server for seconds."""
     many = """

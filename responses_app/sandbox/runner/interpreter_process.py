@@ -120,8 +120,14 @@ class InterpreterProcess:
             await priority.set_nice(self._main, nice)
             self._nice = nice
 
+    async def end_reason(self) -> str | None:
+        """Return why the interpreter has ended since the last run; None if it runs."""
+        if self._reason is None and self._process.poll() is None:
+            return None
+        return self._reason or await self._exit_reason()
+
     def kill(self, reason: str) -> None:
-        """End the interpreter during a run, which raises InterpreterEnded with `reason`."""
+        """End the interpreter. A run raises InterpreterEnded with `reason`."""
         self._reason = reason
         self._process.kill()
 

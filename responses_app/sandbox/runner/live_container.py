@@ -11,11 +11,15 @@ from responses_app.sandbox.inside.interpreter import NICE
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table
 from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
-from responses_app.sandbox.runner.work_folder import WorkFolder, changed_files
+from responses_app.sandbox.runner.work_folder import WorkFolder, changed_files, undecodable_names_notice
 
 logger = logging.getLogger("responses.sandbox")
 
 VARIABLES_LOST = "The interpreter was started again; all variables are lost. Files in /mnt/data remain."
+LOST_BEFORE = (
+    "The interpreter had ended before this call. {}. This call ran in a new interpreter: variables of earlier calls are lost, "
+    "and files in /mnt/data are still there."
+)
 
 
 class LiveContainer:
@@ -56,6 +60,7 @@ class LiveContainer:
     async def run(self, code: str, on_output: OnOutput) -> RunResult:
         """Run code and return the result without the output, which `on_output` takes."""
         async with self._running:
+            notices = await self._replace_lost_interpreter()
             interpreter = await self.start()
             await interpreter.set_nice(self.nice)
             before = await asyncio.to_thread(self.work.states)
@@ -68,14 +73,28 @@ class LiveContainer:
             finally:
                 if outcome is None:
                     await asyncio.shield(self.stop_interpreter())
-            files = changed_files(before, await asyncio.to_thread(self.work.states))
+            after = await asyncio.to_thread(self.work.states)
             deleted = await asyncio.to_thread(self.work.take_deleted)
-        # The work folder of a deleted container is unmounted.
-        result = RunResult(error=error, was_killed=outcome is None, files=files, deleted=() if self.is_deleted else deleted)
+        result = RunResult(
+            error=error,
+            was_killed=outcome is None,
+            files=changed_files(before, after),
+            # The work folder of a deleted container is unmounted.
+            deleted=() if self.is_deleted else deleted,
+            notices=(*notices, *undecodable_names_notice(before, after)),
+        )
         if outcome is None:
             return result
         value, error, figures, is_truncated = outcome.value, outcome.error, outcome.figures, outcome.is_truncated
         return replace(result, value=value, error=error, figures=figures, is_truncated=is_truncated)
+
+    async def _replace_lost_interpreter(self) -> tuple[str, ...]:
+        """End an interpreter that has ended since the last run. Return a notice: the next code is not the reason."""
+        reason = None if self.interpreter is None else await self.interpreter.end_reason()
+        if reason is None:
+            return ()
+        await asyncio.shield(self.stop_interpreter())
+        return (LOST_BEFORE.format(reason),)
 
     async def _start_interpreter(self) -> InterpreterProcess:
         """Start an interpreter. Raises SandboxUnavailable, and ContainerExpired if the container is deleted meanwhile."""
@@ -126,7 +145,8 @@ class LiveContainer:
             return
         used = await asyncio.to_thread(process_table.memory_in_use, table, interpreter.pid, limit)
         if used > limit and self.interpreter is interpreter:
-            interpreter.kill(f"The code used more than {self.memory_mib} MiB of memory")
+            code = "The code" if self.is_running_code else "The code of an earlier call"
+            interpreter.kill(f"{code} used more than {self.memory_mib} MiB of memory")
 
 
 def expired_error(container_id: str) -> ContainerExpired:

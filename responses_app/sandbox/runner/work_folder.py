@@ -27,6 +27,8 @@ MAX_LISTED_PATH_BYTES = 1024
 MAX_NAME_BYTES = 255
 # Changed files in the result of a run, in the order of paths. The server stores fewer.
 MAX_CHANGED_FILES = 256
+# Files that a notice names, and characters of each path.
+MAX_NAMED, MAX_NAMED_CHARS = 8, 200
 # Attempts to create a file while the code changes the folders of its path.
 CREATE_ATTEMPTS = 50
 
@@ -64,7 +66,7 @@ class WorkFolder:
             self.root.rmdir()
 
     def states(self) -> dict[str, FileState]:
-        """Return the regular files of the data folder by absolute path, as the code names the files.
+        """Return the regular files of the data folder by absolute path. Bytes that are not UTF-8 are surrogates, as in Python.
 
         Files deeper than MAX_LISTED_DEPTH or with longer paths than MAX_LISTED_PATH_BYTES are left out; those deeper than MAX_DEPTH
         cannot be read.
@@ -144,9 +146,27 @@ class WorkFolder:
 
 
 def changed_files(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> tuple[WorkFile, ...]:
-    """Return the first MAX_CHANGED_FILES of the files that are new or have changed."""
-    paths = sorted(path for path, state in after.items() if before.get(path) != state)
+    """Return the first MAX_CHANGED_FILES of the files that are new or have changed, and whose names are UTF-8."""
+    paths = sorted(path for path, state in after.items() if before.get(path) != state and _is_utf8(path))
     return tuple(WorkFile(path, after[path].size) for path in paths[:MAX_CHANGED_FILES])
+
+
+def undecodable_names_notice(before: Mapping[str, FileState], after: Mapping[str, FileState]) -> tuple[str, ...]:
+    """Return a notice about new and changed files whose names are not UTF-8, if there are any."""
+    paths = sorted(path for path, state in after.items() if before.get(path) != state and not _is_utf8(path))
+    if not paths:
+        return ()
+    names = [os.fsencode(path).decode(errors="backslashreplace")[:MAX_NAMED_CHARS] for path in paths[:MAX_NAMED]]
+    more = f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else ""
+    return (f"Not offered for download, as the names are not UTF-8: {', '.join(names)}{more}.",)
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @contextmanager
@@ -161,11 +181,11 @@ def _folder(name: str, parent: Path | int) -> Iterator[int]:
 
 
 def _add_files(states_by_path: dict[str, FileState], place: PurePosixPath, descriptor: int, depth: int) -> None:
-    """Add the regular files below an open folder. Names that are not UTF-8 are left out, and what the code deletes meanwhile."""
+    """Add the regular files below an open folder, without files that the code deletes meanwhile."""
     with suppress(OSError):
         for name in os.listdir(descriptor):
-            with suppress(OSError, UnicodeEncodeError):
-                if len(str(place / name).encode()) > MAX_LISTED_PATH_BYTES:
+            with suppress(OSError):
+                if len(os.fsencode(place / name)) > MAX_LISTED_PATH_BYTES:
                     continue
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):

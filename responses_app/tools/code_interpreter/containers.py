@@ -93,7 +93,7 @@ class ContainerSession:
             stored = await container_files.storage_names(row)
             result = await self._sandbox.run(uid, code)
         await containers.touch(row)
-        notices += [KILLED] if result.was_killed else []
+        notices += [*result.notices, *([KILLED] if result.was_killed else [])]
         await self._delete_files(row, {path: stored[path] for path in result.deleted if path in stored})
         notices += await self._save_files(row, result.files)
         return result, notices

@@ -227,6 +227,7 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_deep", client, new_id)
         folders = "import os; os.makedirs('/'.join('a' * 40)); os.makedirs('/'.join(['long' * 50] * 3))"
         written = f"{folders}\nfor path in ('a/' * 40, ('long' * 50 + '/') * 3, 'z'): open(path + 'x', 'w').close()"
+        written += "\nopen(b'\\xff', 'w').close()"
         result, notices = await session.run("cntr_deep", written, lambda: None)
         await client.delete("cntr_deep")
         row = await Container.objects.aget(uid="cntr_deep")
@@ -235,7 +236,8 @@ class CodeInterpreterTest(ConfiguredToolsCase):
         await client.delete("cntr_deep")
         await session.close()
         assert (result.error, again.value, list(session.citable)) == (None, "1", ["/mnt/data/zx"])
-        assert [notice.partition(" ")[2] for notice in notices] == [
+        assert notices[0] == "Not offered for download, as the names are not UTF-8: /mnt/data/\\xff."
+        assert [notice.partition(" ")[2] for notice in notices[1:]] == [
             "is in too many folders to be offered for download.",
             "has too long a path to be offered for download.",
         ]
