@@ -1,4 +1,4 @@
-// Scrolls to the end of the page while text arrives, unless the user has scrolled up.
+// Scrolls to the end while text arrives, unless the user has scrolled up.
 const END_DISTANCE_PX = 120;
 let pinned = true;
 let last = 0;

@@ -108,7 +108,7 @@ class Chat {
     return (await import("./send.js")).send(this, input, options);
   }
 
-  // Puts the id of the last response into the URL, for a reload.
+  // For a reload.
   updateUrl(isNew = false) {
     const id = this.turns.at(-1)?.id;
     const path = `${this.urls.chat}/${id}`;

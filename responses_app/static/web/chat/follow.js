@@ -1,4 +1,4 @@
-// Follows a response to its end: yields each event once and in order, and reconnects after a lost connection.
+// Follows a response to its end: yields each event once and in order, and reconnects.
 import { ApiError } from "./protocol.js";
 import { events } from "./sse.js";
 
@@ -7,11 +7,9 @@ export const LOST = "Connection lost. Reconnecting… (generation continues on t
 const MAX_RETRIES = 8;
 const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 8000;
-// A person waits no longer for a message to be sent again.
-const MAX_WAIT_S = 120;
 
-// `start` is {body, headers} to create a response, or {id} to follow an existing one. Calls `onRetry` with the number of each
-// retry, and with 0 when connected again. `onRefused` waits before a create request that was refused for now is sent again.
+// `start` is {body, headers} to create a response, or {id} to follow an existing one. `onRetry` gets the number of each
+// retry, and 0 when connected again. `onRefused` returns true to create again.
 export async function* follow(api, start, { signal, onRetry, onRefused }) {
   let { id } = start;
   let last = -1;
@@ -34,12 +32,9 @@ export async function* follow(api, start, { signal, onRetry, onRefused }) {
     } catch (error) {
       if (signal.aborted || isFinal(error) || retries >= MAX_RETRIES) throw error;
       retries += 1;
-      if (!id && onRefused && error.retryAfter > 0 && error.retryAfter <= MAX_WAIT_S) {
-        await onRefused(error);
-        continue;
-      }
       // Without an id the response may or may not exist, so only the user can decide to try again.
-      if (!id) throw error;
+      if (!id && !(await onRefused?.(error))) throw error;
+      if (!id) continue;
       onRetry(retries);
       await pause(Math.min(FIRST_RETRY_MS * 2 ** (retries - 1), MAX_RETRY_MS), signal);
     }

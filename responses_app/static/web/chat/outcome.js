@@ -17,7 +17,7 @@ function hasContent(item) {
   return item.type !== "reasoning";
 }
 
-// Tokens and speed in one line. `times` are {first_s, rate} of the server; null if unknown.
+// Tokens and speed. `times` are {first_s, rate}; null if unknown.
 export function statistics(usage, times) {
   if (!usage) return null;
   const reasoning = usage.output_tokens_details?.reasoning_tokens;

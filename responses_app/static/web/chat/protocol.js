@@ -1,4 +1,4 @@
-// Client of the public API, with the same URLs and the same kind of key as any other client.
+// Client of the public API.
 
 export class ApiError extends Error {
   constructor(status, error) {
@@ -6,8 +6,6 @@ export class ApiError extends Error {
     this.status = status;
     this.code = error?.code ?? null;
     this.param = error?.param ?? null;
-    // Seconds until the request may succeed; 0 if it would be refused again.
-    this.retryAfter = 0;
   }
 }
 
@@ -58,7 +56,5 @@ export class Api {
 
 async function toError(response) {
   const body = await response.json().catch(() => null);
-  const error = new ApiError(response.status, body?.error);
-  if ([429, 503].includes(error.status) && response.headers.get("x-should-retry") !== "false") error.retryAfter = Number(response.headers.get("Retry-After"));
-  return error;
+  return Object.assign(new ApiError(response.status, body?.error), { headers: response.headers });
 }

@@ -37,10 +37,9 @@ const api = (chat) => (chat.client ??= new Api(chat.urls.api, chat.urls.secret))
 
 async function show(chat, running, start) {
   const { turn, control } = running;
-  const onRetry = (retries) => showRetry(turn, retries);
-  const onRefused = async (error) => (await import("./resend.js")).waitToResend(chat, running, await readableError(error, start.body));
-  // With the key, a request that is sent again gets the response of the first.
-  if (start.body) start.headers ??= { "Idempotency-Key": `chat-${crypto.getRandomValues(new Uint32Array(4)).join("-")}` };
+  const onRetry = (retries) => turn.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, LOST)] : []));
+  const onRefused = async (error) => error.headers && (await import("./resend.js")).waitToResend(chat, running, error);
+  if (start.body) start.headers ??= { "Idempotency-Key": crypto.getRandomValues(new Uint32Array(4)).join("-") };
   for await (const event of follow(api(chat), start, { signal: control.signal, onRetry, onRefused })) {
     turn.apply(event);
     if (event.type === "response.created" && start.body) onCreated(chat, running);
@@ -93,10 +92,6 @@ function fail(turn, error, retry) {
   const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
   turn.outcome.replaceChildren(text, button("Try again", retry));
   turn.showActions({ canRegenerate: false });
-}
-
-function showRetry(turn, retries) {
-  turn.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, LOST)] : []));
 }
 
 async function readableError(error, body) {

@@ -1,4 +1,4 @@
-// Requests: the message of the user, the continuation of the thread, and the parameters of the settings form.
+// Create requests of the chat.
 import { autoscroll } from "./autoscroll.js";
 import { draft } from "./draft.js";
 
@@ -14,11 +14,9 @@ export async function sendMessage(chat, text, attached) {
 }
 
 export async function send(chat, input, { siblings = [], metadata, round = 0 } = {}) {
-  // A message that was refused is not part of the conversation. Its answers to calls are sent again.
+  // Turns that were refused have no id.
   const parent = chat.turns.findLast(({ id }) => id);
-  const refused = chat.turns.slice(chat.turns.indexOf(parent) + 1);
-  for (const turn of refused) turn.outcome.querySelector("button")?.remove();
-  input = [...(refused.at(-1)?.input.filter((item) => !item.role) ?? []), ...input];
+  if (parent !== chat.turns.at(-1)) input = (await import("./resend.js")).afterRefused(chat.turns, parent, input);
   const inherited = metadata ?? parent?.metadata ?? {};
   const previous = chat.conversation ? { conversation: chat.conversation } : { previous_response_id: parent?.id };
   const body = await requestBody(chat.settings, input, previous, branchOf(inherited));

@@ -1,4 +1,4 @@
-// Parser of server-sent events in the body of a fetch: yields the JSON of each event until `[DONE]` or the end.
+// Parser of server-sent events: yields the JSON of each event until `[DONE]` or the end.
 
 export async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -7,7 +7,7 @@ export async function* events(body) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      // An event ends with an empty line, which chunks may split. Text searched before is not searched again.
+      // An event ends with an empty line, which chunks may split. Each text is searched once.
       let from = Math.max(0, buffered.length - 1);
       buffered += value;
       for (let end; (end = buffered.indexOf("\n\n", from)) >= 0; from = 0) {

@@ -1,5 +1,3 @@
-// Refresh of the list of conversations after an answer.
-
 // After a new response or a changed title. Search results and older pages are not replaced.
 export async function refresh(threads) {
   if (threads.list.dataset.plain !== "1" || threads.query) return;

@@ -25,7 +25,7 @@ export class Threads {
     return this.element.querySelector(".threads");
   }
 
-  // The search in the URL of the page, for reloads and links of results.
+  // For reloads and links of results.
   get query() {
     const words = new URLSearchParams(location.search).get("q");
     return words ? `?${new URLSearchParams({ q: words })}` : "";

@@ -6,7 +6,7 @@ import { button, el } from "./dom.js";
 import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
-  // `data`: {id, number, previous, model, input, siblings, metadata, times, fragments, speakers, draft}; `actions`: edit, regenerate, move.
+  // `data`: {id, number, previous, model, input, siblings, metadata, times, fragments, speakers, draft}.
   constructor(data, actions, urls) {
     Object.assign(this, { siblings: [], status: "queued", metadata: {}, fragments: {}, speakers: {}, ...data, actions, urls });
     this.blocks = new Map();
