@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ MAX_OTHER_BYTES: Final = 1024 * 1024 + 4 * CHUNK_BYTES
 MIB: Final = 1024 * 1024
 # Longer than the last boundary, which has at most 70 characters (RFC 2046 §5.1.1).
 TAIL_BYTES: Final = 1024
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Readable(Protocol):
@@ -109,13 +111,20 @@ def _check_names(fields: Mapping[str, list[str]], known: Collection[str]) -> Non
 
 
 class _Parser(MultiPartParser):
-    """Parser of Django that refuses a name of a file with NUL, which Django drops."""
+    """Parser of Django that keeps the characters of a file's name. Django drops all that Python cannot print, as in `a\u3000b.txt`."""
 
     def sanitize_file_name(self, file_name: str) -> str | None:
-        """Return the name without folders and non-printable characters (overrides Django). Raises InvalidRequest for NUL."""
+        """Return the name without folders (overrides Django). Raises InvalidRequest for NUL and other control characters."""
         if "\0" in file_name:
-            raise InvalidRequest(f"Invalid 'file': the name of the file: {NUL_REFUSED}", param=FILE, code="invalid_value")
-        return super().sanitize_file_name(file_name)
+            raise _invalid_name(NUL_REFUSED)
+        if match := CONTROL.search(file_name):
+            raise _invalid_name(f"the control character U+{ord(match[0]):04X} is not supported.")
+        name = re.split(r"[/\\]", file_name)[-1]
+        return None if name in ("", ".", "..") else name
+
+
+def _invalid_name(problem: str) -> InvalidRequest:
+    return InvalidRequest(f"Invalid 'file': the name of the file: {problem}", param=FILE, code="invalid_value")
 
 
 class _FileWriter(FileUploadHandler):

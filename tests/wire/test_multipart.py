@@ -37,6 +37,19 @@ def test_name_with_nul_is_refused(tmp_path: Path, name: bytes) -> None:
     assert str(caught.value) == f"Invalid 'file': the name of the file: {NUL_REFUSED}"
 
 
+@pytest.mark.parametrize("name", ["全角\u3000空白.txt", "👩\u200d💻.txt", "می\u200cخواهم.txt", "a\u00a0b.txt", "AT&T&copy.txt"])
+def test_name_keeps_characters_that_cannot_be_printed(tmp_path: Path, name: str) -> None:
+    assert parse(tmp_path, TYPE, disposition(f'="x/{name}"'.encode())).filename == name
+
+
+@pytest.mark.parametrize(("name", "character"), [(b"*=utf-8''a%0Ab.txt", "U+000A"), (b'="a\x7fb.txt"', "U+007F")])
+def test_name_with_a_control_character_is_refused(tmp_path: Path, name: bytes, character: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse(tmp_path, TYPE, disposition(name))
+    assert (caught.value.param, caught.value.code) == ("file", "invalid_value")
+    assert character in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "content_type", ["multipart/form-data", "multipart/form-data; boundary=é", "multipart/form-data; boundary="]
 )
