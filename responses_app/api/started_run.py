@@ -136,6 +136,7 @@ async def start_or_repeat(
         if row is None:
             return await start(request, order, ticket)
     request.META[HAS_RESPONSE] = True
+    await manager.current().keep_for_repeat(row)
     await ticket.release()
     return RepeatedRun(row)
 

@@ -85,7 +85,7 @@ class RunManager:
                 maintenance = asyncio.get_running_loop().create_task(
                     upkeep(self.served), name="upkeep", context=contextvars.Context()
                 )
-                log_follower = LogFollower(lease_keeper.worker, lease_keeper.wake, self._cancelled)
+                log_follower = LogFollower(lease_keeper.worker, lease_keeper.wake, self._cancelled, self._repeated)
                 self.services = Services(
                     LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served), StartLocks()
                 )
@@ -174,11 +174,18 @@ class RunManager:
     def client_disconnected(self, run: Run) -> None:
         """Cancel the run of a client that has disconnected, unless RESPONSES_FINISH_ON_DISCONNECT lets stored runs finish.
 
-        A client that loses its connection because this process ends has not left.
+        A client that loses its connection because this process ends has not left. A repeated request follows the run to the end.
         """
         may_finish = run.publisher.is_stored and (self.leaving or settings.RESPONSES_FINISH_ON_DISCONNECT)
-        if not run.broadcast.ended and not may_finish:
+        if not run.broadcast.ended and not may_finish and not run.is_repeated:
             run.cancel()
+
+    async def keep_for_repeat(self, row: Response) -> None:
+        """Let a response go on when the first client leaves, in any process, because the request was sent again."""
+        if row.uid in self.runs:
+            self.runs[row.uid].is_repeated = True
+        elif row.ended_at is None:
+            (await self._ensure_started()).log_follower.notify_repeat(row.pk)
 
     async def cancel(self, row: Response) -> None:
         """Cancel a response, in any process; do nothing if the response has ended. Raises ServiceUnavailable after END_LIMIT seconds."""
@@ -301,9 +308,15 @@ class RunManager:
         run.detach()
 
     def _cancelled(self, pk: int) -> None:
-        for run in self.runs.values():
-            if run.publisher.pk == pk:
-                run.cancel()
+        if (run := self._run(pk)) is not None:
+            run.cancel()
+
+    def _repeated(self, pk: int) -> None:
+        if (run := self._run(pk)) is not None:
+            run.is_repeated = True
+
+    def _run(self, pk: int) -> Run | None:
+        return next((run for run in self.runs.values() if run.publisher.pk == pk), None)
 
 
 async def _drive(run: Run, place: Place) -> None:

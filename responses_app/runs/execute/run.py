@@ -93,6 +93,8 @@ class Run:
         self.uid: str = output.writer.response["id"]
         self.background: bool = output.writer.response["background"]
         self.queued = queued
+        # Whether another request follows the run, so that the first client may leave.
+        self.is_repeated = False
         # What others read of a run: the visible frames, the state of the log, and the response so far.
         self.publisher, self.writer = output.publisher, output.writer
         self.broadcast = self.publisher.broadcast

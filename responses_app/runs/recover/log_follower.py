@@ -31,11 +31,14 @@ LOST_LIMIT = MAX_RETRY_AWAY_S
 class LogFollower:
     """Followers and notifications of the process `worker`.
 
-    `work` is called when there may be a lease to claim, `cancel` with the primary key of a response to be cancelled.
+    `work` is called when there may be a lease to claim, `cancel` with the primary key of a response to be cancelled, and `repeat`
+    with that of a response whose request was sent again.
     """
 
-    def __init__(self, worker: UUID, notify_work: Callable[[], None], notify_cancel: Callable[[int], None]) -> None:
-        self._work, self._cancel = notify_work, notify_cancel
+    def __init__(
+        self, worker: UUID, work: Callable[[], None], cancel: Callable[[int], None], repeat: Callable[[int], None]
+    ) -> None:
+        self._work, self._cancel, self._repeat = work, cancel, repeat
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._followed: dict[int, float] = {}
         self._notifier = Notifier(self._on_notification, lock_number(worker))
@@ -57,6 +60,10 @@ class LogFollower:
     def notify_cancel(self, pk: int) -> None:
         """Notify the process that runs the response `pk` to cancel it."""
         self._notifier.notify("cancel", pk)
+
+    def notify_repeat(self, pk: int) -> None:
+        """Notify the process that runs the response `pk` that the request was sent again."""
+        self._notifier.notify("repeat", pk)
 
     async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> FrameBatches:
         """Yield batches of the frames with numbers above `after`, up to the terminal frame; an empty batch after `pause` silent seconds.
@@ -117,6 +124,8 @@ class LogFollower:
                 self._followed[pk] = time.monotonic() + FORGET_S
             elif word == "cancel":
                 self._cancel(pk)
+            elif word == "repeat":
+                self._repeat(pk)
 
     def _forget(self, pk: int, news: asyncio.Event) -> None:
         followers = self._followers.get(pk, set())

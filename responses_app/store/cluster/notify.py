@@ -5,6 +5,7 @@ payload is a kind and the primary keys of responses:
 
     work        a lease is free to claim
     cancel 17   the owner has to end response 17
+    repeat 17   the request of response 17 was sent again, so the first client may leave
     watch 17    a process follows the log of response 17 and needs `log` notifications
     log 17 23   the logs of responses 17 and 23 have new events
 """

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
 
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
+from responses_app.engines.replay.tape import Hold
 from responses_app.models import Response
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, KeyedClient, record_text, tokens
-from tests.support.waiting import eventually
+from tests.support.waiting import LIMIT_S, eventually
 
 BROKEN = Recording([Tokens(tokens(WEATHER[: WEATHER.index("Par")])), Fault("down", "killed")])
 REFUSED = Recording([Fault("bad", "too long")])
@@ -96,6 +99,20 @@ class IdempotencyTest(ApiCase):
             await eventually(Response.objects.filter(status="cancelled").aexists)
             again = await self.read(await self.send(client, stream=True))
             self.assertEqual(again[-1]["type"], "response.completed")
+
+    async def test_repeated_stream_goes_on_when_the_first_client_leaves(self) -> None:
+        gate = Path(self.enterContext(TemporaryDirectory()), "open")
+        held = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Hold(gate), Tokens(tokens(" done<|return|>"))])
+        async with self.serving(held) as client:
+            first, second = [await self.send(client, stream=True) for _ in range(2)]
+            parts = first.streaming_content
+            await anext(parts)
+            await parts.aclose()
+            first.close()
+            await asyncio.to_thread(gate.touch)
+            events = await asyncio.wait_for(self.read(second), LIMIT_S)
+            self.assertEqual(events[-1]["response"]["output"][0]["content"][0]["text"], "Half done")
+            self.assertEqual(await Response.objects.acount(), 1)
 
     async def test_background_request_that_was_cancelled_stays_cancelled(self) -> None:
         async with self.serving(SLOW) as client:

@@ -28,7 +28,7 @@ class LogFollowerTest(TransactionTestCase):
     async def test_a_follower_goes_on_behind_a_lost_connection(self) -> None:
         recorder, one = LogWriter(), log("resp_followed")
         await durable(recorder, Append(one, [frame(0)], opens=True))
-        follower = LogFollower(uuid4(), lambda: None, lambda pk: None)
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None, lambda pk: None)
         reconnection = patch("responses_app.runs.recover.log_follower.check_connection", wraps=check_connection)
         try:
             with reconnection as reconnect:
@@ -48,7 +48,7 @@ class LogFollowerTest(TransactionTestCase):
     async def test_a_read_that_waits_does_not_stop_the_heartbeat(self) -> None:
         recorder, one = LogWriter(), log("resp_quiet")
         await durable(recorder, Append(one, [frame(0)], opens=True))
-        follower = LogFollower(uuid4(), lambda: None, lambda pk: None)
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None, lambda pk: None)
         async with await psycopg.AsyncConnection.connect(**place()) as other:
             await other.execute("LOCK TABLE responses_app_response")
             batches = follower.follow(one.row.pk, pause=0.05)
@@ -64,7 +64,7 @@ class LogFollowerTest(TransactionTestCase):
                 await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
-        follower = LogFollower(uuid4(), lambda: None, lambda pk: None)
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None, lambda pk: None)
         gone = patch("responses_app.runs.recover.log_follower.reader.stored_pages", side_effect=OperationalError("gone"))
         try:
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):

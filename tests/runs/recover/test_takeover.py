@@ -172,6 +172,23 @@ class TakeoverTest(ApiCase):
             self.assertEqual([event["type"] for event in events].count("response.completed"), 1)
             self.assertEqual(self.text(events), "Hello you there!")
 
+    async def test_a_repeated_request_at_another_process_goes_on_when_the_first_client_leaves(self) -> None:
+        body = {"model": "m", "input": "Hi", "stream": True}
+        headers = {"Idempotency-Key": "mine"}
+        async with self.two(Recording([*record_text(HEAD).steps, Delay(1), Tokens(tokens(TAIL))])) as (client, second):
+            first: Any = await client.post("/v1/responses", body, content_type="application/json", headers=headers)
+            row = await Response.objects.aget()
+            manager.set_current(second)
+            await second.start()
+            again = await client.post("/v1/responses", body, content_type="application/json", headers=headers)
+            await eventually(lambda: self.hub.runs[row.uid].is_repeated)
+            parts = first.streaming_content
+            await anext(parts)
+            await parts.aclose()
+            first.close()
+            events = await asyncio.wait_for(self.read(again), LIMIT_S)
+            self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
+
     async def test_cancelling_reaches_the_process_that_runs_it(self) -> None:
         async with self.two(slow()) as (client, second):
             uid = await self.begin(client)
