@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import orjson
 from django.conf import settings
@@ -15,10 +16,12 @@ from responses_app.protocol.deltas import Delta, McpTools
 from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.rounds import Round, ToolLoop
-from responses_app.runs.prepare.planner import NextRound, PreparedRequest, plan_round
+from responses_app.runs.prepare.planner import PreparedRequest, plan_round
+from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.server_tools.call_limit import CallLimit
 from responses_app.runs.server_tools.call_parser import OpeningParser
 from responses_app.store.log.token_log import RoundEnd
+from responses_app.tools.base import ToolOffer
 from responses_app.tools.limits import ToolLimits
 
 
@@ -70,9 +73,12 @@ class RoundPlanner:
             left = 0
         if self._limit is not None and left == 0:
             output = self._limit.with_note(output)
-        is_first = number == 1 and self._prepares and left != 0
-        step = NextRound(f"{self._context.uid}-r{number}", output, spent, offer, left, is_first, measure)
-        return await plan_round(self._context, step)
+        choice = self._context.create_request.tool_choice
+        if not (number == 1 and self._prepares and left != 0):
+            # A forced call holds for the first round with a generation only: otherwise the model could never answer.
+            choice = _free_choice(choice)
+        context = self._next_context(f"r{number}", output, spent, offer, choice)
+        return await plan_round(replace(context, calls_left=left, withholds_tools=left == 0, measure=measure))
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
         """Return request and parser of the first round. A plan with openings begins with a round that generates nothing."""
@@ -107,18 +113,44 @@ class RoundPlanner:
         if not isinstance(result, McpTools) or self._tools is None or len(orjson.dumps(result.tools)) < limit:
             return result
         offer = self._tools.offer([*self._context.items, {**item, "tools": result.tools}])
-        free = replace(self._context, create_request=replace(self._context.create_request, tool_choice="auto"))
         try:
-            await plan_round(free, NextRound(f"{self._context.uid}-listing", (), 0, offer))
+            await plan_round(self._next_context("listing", (), 0, offer, "auto"))
         except InvalidRequest as error:
             if error.code != "context_length_exceeded":
                 return result
             return McpTools(error=f"The tools of the MCP server do not fit the context of the model, which has {limit} tokens.")
         return result
 
+    def _next_context(
+        self, name: str, output: Sequence[Item], spent: int, offer: ToolOffer | None, choice: str | Mapping[str, Any]
+    ) -> PromptContext:
+        """Return the context of a further round: the items of the first round and the output, of `spent` tokens."""
+        request = self._context.create_request
+        left = None if request.max_output_tokens is None else request.max_output_tokens - spent
+        return replace(
+            self._context,
+            uid=f"{self._context.uid}-{name}",
+            create_request=replace(request, tool_choice=choice, max_output_tokens=left),
+            # Errors blame what came before: the input of the client has been accepted.
+            input_items=(),
+            items=[*self._context.items, *output],
+            offer=offer,
+            openings=(),
+            calls_left=None,
+            measure=False,
+            token_cache=None,
+        )
+
     @property
     def _prepares(self) -> bool:
         return bool(self._context.openings)
+
+
+def _free_choice(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """Return the tool choice without a forced call."""
+    if isinstance(choice, str):
+        return "none" if choice == "none" else "auto"
+    return {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
 
 
 def _check_listings(output: Sequence[Item]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -26,7 +26,6 @@ from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.prepare.render import limit, render
 from responses_app.runs.prepare.resolve import resolve
 from responses_app.store.content.history import ConversationContext
-from responses_app.tools.base import ToolOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +43,6 @@ class PreparedRequest:
 
 # Reserves what a prepared request may use of limits, and returns the request with the reservation. Raises RateLimited.
 Reserve: TypeAlias = Callable[[PreparedRequest], Awaitable[PreparedRequest]]
-
-
-@dataclass(frozen=True, slots=True)
-class NextRound:
-    """Further round of a response, with the id `uid`.
-
-    `output` are the items of the response so far, with the outputs of server tools for the model. `spent` are its output tokens so
-    far. At most `calls_left` calls follow; None for any number. A tool choice that forces a call holds for the first round with a
-    generation only (`is_first`): otherwise the model could never answer. With `measure` the length of the prompt is known.
-    """
-
-    uid: str
-    output: Sequence[Mapping[str, Any]]
-    spent: int
-    offer: ToolOffer | None
-    calls_left: int | None = None
-    is_first: bool = False
-    measure: bool = False
 
 
 async def plan(context: PromptContext, before: ConversationContext | None = None) -> PreparedRequest:
@@ -89,10 +70,9 @@ async def plan_from(
     return PreparedRequest(context, *await build(context))
 
 
-async def plan_round(context: PromptContext, step: NextRound) -> tuple[GenerateRequest, OutputParser]:
-    """Prepare a further round of the response whose first round had the context `context`. Raises ApiError."""
-    context = await resolve(_next_context(context, step))
-    return await build(context)
+async def plan_round(context: PromptContext) -> tuple[GenerateRequest, OutputParser]:
+    """Prepare a further round of a response, from the context of this round with the output so far. Raises ApiError."""
+    return await build(await resolve(context))
 
 
 async def plan_summary(
@@ -120,31 +100,3 @@ async def build(context: PromptContext) -> tuple[GenerateRequest, OutputParser]:
     rendering = await long_work.run_sized(context.create_request.project, size, partial(render, context, budget), budget.stop)
     request, converted = await limit(context, rendering)
     return request, await compose(context, converted, size)
-
-
-def _next_context(context: PromptContext, step: NextRound) -> PromptContext:
-    """Return the context of a further round: the items are those of the first round and the output."""
-    request = context.create_request
-    left = None if request.max_output_tokens is None else request.max_output_tokens - step.spent
-    choice = request.tool_choice if step.is_first else _free_choice(request.tool_choice)
-    return replace(
-        context,
-        uid=step.uid,
-        create_request=replace(request, tool_choice=choice, max_output_tokens=left),
-        # Errors blame what came before: the input of the client has been accepted.
-        input_items=(),
-        items=[*context.items, *step.output],
-        offer=step.offer,
-        openings=(),
-        calls_left=step.calls_left,
-        withholds_tools=step.calls_left == 0,
-        measure=step.measure,
-        token_cache=None,
-    )
-
-
-def _free_choice(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return the tool choice without a forced call."""
-    if isinstance(choice, str):
-        return "none" if choice == "none" else "auto"
-    return {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
