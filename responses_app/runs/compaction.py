@@ -22,8 +22,8 @@ from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.encrypted_content import seal_summary
-from responses_app.runs.prepare.items.summary import NO_SUMMARY, summary_text
-from responses_app.runs.prepare.planner import PreparedRequest, Reserve, plan, plan_summary
+from responses_app.runs.prepare.items.summary import NO_SUMMARY, QUESTION, summary_request, summary_text
+from responses_app.runs.prepare.planner import PreparedRequest, Reserve, plan, plan_prompt
 from responses_app.runs.prepare.prompt_context import PromptContext
 
 logger = logging.getLogger("responses.compaction")
@@ -102,11 +102,22 @@ async def _attempt(
     uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Json], reserve: Reserve | None
 ) -> tuple[str, UsageCounter]:
     """Generate a summary of `items` in a single round. Return the summary, which may be empty, and the usage. Raises ApiError."""
-    request, parser = await plan_summary(uid, context, create_request, items)
+    summary = PromptContext(
+        uid,
+        summary_request(create_request),
+        context.served,
+        items=[*items, QUESTION],
+        references=context.references,
+        session=context.session,
+        images=context.images,
+        decoded=context.decoded,
+    )
+    prepared = await plan_prompt(summary)
+    request = prepared.request
     if reserve is not None:
-        await reserve(PreparedRequest(context, request, parser))
+        await reserve(replace(prepared, context=context))
     generation, output = Generation(context.served.engine, request, context.dialect.token_text), DeltaCollector()
-    round = Round(generation, parser, request.length or len(request.prompt))
+    round = Round(generation, prepared.parser, request.length or len(request.prompt))
     try:
         await round.generate(output)
     except RequestRejected as error:

@@ -16,7 +16,7 @@ from responses_app.protocol.deltas import Delta, McpTools
 from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.rounds import Round, ToolLoop
-from responses_app.runs.prepare.planner import PreparedRequest, plan_round
+from responses_app.runs.prepare.planner import PreparedRequest, plan_prompt
 from responses_app.runs.prepare.prompt_context import PromptContext
 from responses_app.runs.server_tools.call_limit import CallLimit
 from responses_app.runs.server_tools.call_parser import OpeningParser
@@ -78,7 +78,8 @@ class RoundPlanner:
             # A forced call holds for the first round with a generation only: otherwise the model could never answer.
             choice = _free_choice(choice)
         context = self._next_context(f"r{number}", output, spent, offer, choice)
-        return await plan_round(replace(context, calls_left=left, withholds_tools=left == 0, measure=measure))
+        prepared = await plan_prompt(replace(context, calls_left=left, withholds_tools=left == 0, measure=measure))
+        return prepared.request, prepared.parser
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
         """Return request and parser of the first round. A plan with openings begins with a round that generates nothing."""
@@ -114,7 +115,7 @@ class RoundPlanner:
             return result
         offer = self._tools.offer([*self._context.items, {**item, "tools": result.tools}])
         try:
-            await plan_round(self._next_context("listing", (), 0, offer, "auto"))
+            await plan_prompt(self._next_context("listing", (), 0, offer, "auto"))
         except InvalidRequest as error:
             if error.code != "context_length_exceeded":
                 return result

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.text.budget import Budget
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
-from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare import long_work
 from responses_app.runs.prepare.convert import work_size
 from responses_app.runs.prepare.grammars import check_grammars
 from responses_app.runs.prepare.items.conversation import find_previous
-from responses_app.runs.prepare.items.summary import QUESTION, summary_request
 from responses_app.runs.prepare.length import skipping
 from responses_app.runs.prepare.length.skipping import NeedsAllItems
 from responses_app.runs.prepare.load import check_resources, load
@@ -65,38 +63,15 @@ async def plan_from(
     context: PromptContext, before: ConversationContext, input_context: ConversationContext | None = None
 ) -> PreparedRequest:
     """Prepare a response that continues `before`; a stored response again, from the stored `input_context`. Raises ApiError."""
-    context = await load(context, before, input_context)
+    return await plan_prompt(await load(context, before, input_context))
+
+
+async def plan_prompt(context: PromptContext) -> PreparedRequest:
+    """Prepare a prompt whose items are loaded, also for a further round and for a summary. Raises ApiError."""
     context = await resolve(context)
-    return PreparedRequest(context, *await build(context))
-
-
-async def plan_round(context: PromptContext) -> tuple[GenerateRequest, OutputParser]:
-    """Prepare a further round of a response, from the context of this round with the output so far. Raises ApiError."""
-    return await build(await resolve(context))
-
-
-async def plan_summary(
-    uid: str, context: PromptContext, create_request: CreateRequest, items: Sequence[Mapping[str, Any]]
-) -> tuple[GenerateRequest, OutputParser]:
-    """Prepare a summary of `items`, of a response with the context `context`, as the request `create_request` has it. Raises ApiError."""
-    summary = PromptContext(
-        uid,
-        summary_request(create_request),
-        context.served,
-        items=[*items, QUESTION],
-        references=context.references,
-        session=context.session,
-        images=context.images,
-        decoded=context.decoded,
-    )
-    return await build(await resolve(summary))
-
-
-async def build(context: PromptContext) -> tuple[GenerateRequest, OutputParser]:
-    """Build the request of the engine and the parser of the answer for a resolved context. Raises ApiError."""
     with context.map_errors(context.items):
         budget = Budget(context.served.engine.max_model_len - 1)
     size = work_size(context)
     rendering = await long_work.run_sized(context.create_request.project, size, partial(render, context, budget), budget.stop)
     request, converted = await limit(context, rendering)
-    return request, await compose(context, converted, size)
+    return PreparedRequest(context, request, await compose(context, converted, size))
