@@ -64,6 +64,8 @@ class RepeatedCheck:
 async def check_parts() -> None:
     """Check all parts until cancelled; note, log and report the problems."""
     checks = {FILES: RepeatedCheck(_files_problem), SANDBOX: RepeatedCheck(_sandbox_problem)}
+    # The first request that needs the sandbox would wait for the trial run, which takes up to a second.
+    trial = asyncio.create_task(asyncio.to_thread(sandbox_access.sandbox_problem))
     try:
         while True:
             for part, check in checks.items():
@@ -71,6 +73,7 @@ async def check_parts() -> None:
             events.parts_checked({part: part not in problems for part in checks})
             await asyncio.sleep(CHECK_EVERY_S)
     finally:
+        trial.cancel()
         for check in checks.values():
             check.cancel()
         problems.clear()

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -14,6 +15,7 @@ from django.test import override_settings
 
 from responses_app.observability import events
 from responses_app.observability.events import Observer
+from responses_app.sandbox.launch import problem
 from responses_app.sandbox.runner.app import REFUSAL
 from responses_app.tools import part_checks, sandbox_access
 from tests.support.http_server import SilentHandler, serving
@@ -79,6 +81,17 @@ def test_runner_that_refuses_the_token_is_noted_until_it_serves(url: str, caplog
 
     asyncio.run(main())
     assert [record.getMessage().split(":")[0] for record in caplog.records] == ["sandbox", "sandbox"], "once for each change"
+
+
+def test_sandbox_is_tried_before_the_first_request_needs_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        with override_settings(RESPONSES_SANDBOX_URL=f"unix:{tmp_path}/socket", RESPONSES_SANDBOX_READER_URL=""):
+            async with checking(mock.Mock(return_value=None)):
+                await eventually(lambda: problem.find_problem.cache_info().currsize == 1)
+
+    problem.find_problem.cache_clear()
+    asyncio.run(main())
+    assert problem.find_problem.cache_info().misses == 1
 
 
 def test_storage_that_hangs_is_asked_once_and_stops_no_other_check(url: str) -> None:

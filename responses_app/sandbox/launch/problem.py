@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from responses_app.sandbox.runner import seccomp
 PROBE_LIMIT_S = 60.0
 MAX_MESSAGE = 300
 SYSCTL = Path("/proc/sys")
+
+_finding = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,16 @@ class MachineFacts:
         )
 
 
-@cache
 def local_problem() -> str | None:
     """Return None if this machine can run the sandbox, else a sentence that names the obstacle. Found once per process."""
+    # A second thread waits for the trial of the first.
+    with _finding:
+        return find_problem()
+
+
+@cache
+def find_problem() -> str | None:
+    """Find the obstacle in the thread of the caller."""
     facts = MachineFacts.read()
     return missing_part(facts) or _trial_problem(facts)
 

