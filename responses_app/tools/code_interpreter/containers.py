@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -19,6 +20,7 @@ from responses_app.sandbox.client import SandboxClient
 from responses_app.store.files import container_files, containers, files, storage
 from responses_app.store.files.quota import WriteRefused
 from responses_app.store.files.storage import StorageUnavailable
+from responses_app.store.outages import repeat_while_away
 
 logger = logging.getLogger("responses.tools")
 
@@ -77,26 +79,34 @@ class ContainerSession:
     async def run(self, uid: str, code: str, started: Callable[[], None]) -> tuple[RunResult, list[str]]:
         """Run `code` in the container `uid` and store the files. Return the result, and notices for the model.
 
-        Raises ContainerProblem, SandboxError.
+        While the database is away, the call waits. Raises ContainerProblem, SandboxError.
         """
-        row = await self._row(uid)
-        notices = await self._start(row)
+        row, notices, stored = await self._started(uid)
         started()
-        stored = await container_files.storage_names(row)
         try:
             result = await self._sandbox.run(uid, code)
         except ContainerExpired:
             # The sandbox has ended the container since, to start another one. Or a client has deleted the row.
             # The code has not run.
-            row = await self._row(uid)
-            notices = await self._start(row)
-            stored = await container_files.storage_names(row)
+            row, notices, stored = await self._started(uid)
             result = await self._sandbox.run(uid, code)
-        await containers.touch(row)
+        await repeat_while_away(partial(containers.touch, row))
         notices += [*result.notices, *([KILLED] if result.was_killed else [])]
         await self._delete_files(row, {path: stored[path] for path in result.deleted if path in stored})
         notices += await self._save_files(row, result.files)
         return result, notices
+
+    async def _started(self, uid: str) -> tuple[Container, list[str], Mapping[str, str]]:
+        """Return the row of a container that runs, notices for the model, and the names in the storage of the files by path.
+
+        Raises ContainerProblem, SandboxError.
+        """
+
+        async def start() -> tuple[Container, list[str], Mapping[str, str]]:
+            row = await self._row(uid)
+            return row, await self._start(row), await container_files.storage_names(row)
+
+        return await repeat_while_away(start)
 
     async def close(self) -> None:
         """Close the connections to the sandbox."""
@@ -172,7 +182,7 @@ class ContainerSession:
     async def _delete_files(self, row: Container, names: Mapping[str, str]) -> None:
         """Delete stored files that the code has deleted. `names` are the names in the storage before the run, by path."""
         if names:
-            await container_files.delete_written(row, names)
+            await repeat_while_away(partial(container_files.delete_written, row, names))
         for path in names:
             self.citable.pop(path, None)
 
@@ -211,7 +221,8 @@ class ContainerSession:
             return self._sandbox.read_file(row.uid, file.path)
 
         try:
-            return await container_files.save(row, self._new_id("cfile_"), file, read, MAX_FILE_BYTES)
+            new_id = self._new_id("cfile_")
+            return await repeat_while_away(partial(container_files.save, row, new_id, file, read, MAX_FILE_BYTES))
         except StorageUnavailable as error:
             logger.error("%s: %s of %s is not stored: %s", current_response.get(), file.path, row.uid, error)
             raise WriteRefused(error.refusal) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import VectorStore
 from responses_app.protocol.deltas import Delta, FileResult, FileSearch, SearchStarted
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
+from responses_app.store.outages import repeat_while_away
 from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
@@ -110,7 +112,7 @@ class FileSearchExecutor(ServerToolExecutor):
         return ServerToolOffer(TYPES, FUNCTIONS, lambda _: FileSearch(), sources=Sources(files=self._numbers.sources))
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> FileResult:
-        """Search the vector stores."""
+        """Search the vector stores. While the database is away, the search waits."""
         report(SearchStarted())
         try:
             queries = _queries(parse_arguments(call["arguments"]))
@@ -118,7 +120,7 @@ class FileSearchExecutor(ServerToolExecutor):
             return FileResult([], failed=True, model_text=str(error))
         try:
             async with asyncio.timeout(self._limits.call_timeout_s):
-                chunks = await search(self._stores, queries, self._options)
+                chunks = await repeat_while_away(partial(search, self._stores, queries, self._options))
         except ShareExceeded:
             return FileResult(queries, failed=True, model_text=BUSY)
         except TimeoutError:
