@@ -32,6 +32,7 @@ from responses_app.wire.event_stream import EventStream
 from responses_app.wire.sse import StreamEncoder
 
 FAILED = "response.failed"
+RESTARTED = "The server is being restarted, and the response goes on."
 MAX_EVENT_NUMBER = 2**31 - 1
 # Bytes whose hash takes about 0.1 ms.
 MAX_LOOP_HASH_BYTES = 64 * 1024
@@ -102,7 +103,7 @@ class RepeatedRun:
                 pass
         snapshot = await reader.snapshot(self.row.pk)
         if snapshot is None:
-            raise ServiceUnavailable("The server is being restarted, and the response goes on. Send the request again.")
+            raise ServiceUnavailable(f"{RESTARTED} Send the request again.")
         await sync_to_async(repeats.forget)(self.row.pk)
         return _without_failure(snapshot)
 
@@ -181,8 +182,9 @@ async def _wait_terminal(run: Run) -> EventFrame:
         pk = run.publisher.pk
         if pk is not None and not await Response.objects.filter(pk=pk).aexists():
             raise NotFound(f"The response with id '{run.uid}' was deleted while it ran.")
+        can_be_retrieved = run.writer.response["store"]
         raise ServiceUnavailable(
-            f"The server is being restarted, and the response goes on. Retrieve it as {run.uid} in a moment."
+            f"{RESTARTED} " + (f"Retrieve it as {run.uid} in a moment." if can_be_retrieved else "Send the request again.")
         )
     return frame
 

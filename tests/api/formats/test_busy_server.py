@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
 from django.test import AsyncClient, override_settings
 
-from responses_app.engines.replay.engine import Fault, Recording
+from responses_app.engines.replay.engine import Delay, Fault, Recording
 from responses_app.models import Response
 from tests.support.api.case import ApiCase
+from tests.support.waiting import eventually
 
 PATHS = ("/v1/chat/completions", "/v1/messages")
 
@@ -48,3 +50,14 @@ class BusyServerTest(ApiCase):
                 body = b"".join([part async for part in response.streaming_content])
                 lines = [line.removeprefix(b"data: ") for line in body.splitlines() if line.startswith(b'data: {"')]
                 self.assertEqual(orjson.loads(lines[-1])["error"]["type"], kind)
+
+    async def test_a_restart_asks_the_client_to_send_the_request_again(self) -> None:
+        """The client knows no id by which to retrieve the answer."""
+        for path in PATHS:
+            async with self.serving(Recording([Delay(60)])) as client:
+                answer = asyncio.create_task(self.send(client, path, stream=False))
+                await eventually(lambda: Response.objects.filter(uid__in=list(self.hub.runs)).aexists())
+                await self.hub.drain(0.01)
+                response = await answer
+                self.assertEqual(response.status_code, 503)
+                self.assertIn("Send the request again.", orjson.loads(response.content)["error"]["message"])
