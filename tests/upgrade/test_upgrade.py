@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -16,15 +13,12 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from responses_app.installation.data_dir import ROOT
-from responses_app.installation.database_url import default_url
-from responses_app.server.postgres.cluster import Postgres
-from responses_app.server.postgres.programs import program_folder
 from tests.support import plain_http
 from tests.support.server.requests import call, create, replay, wait_ended
 from tests.support.server.serve_command import EmptyServer, Server
-from tests.support.suite import data_template
 from tests.support.upgrade.client import signed_in
-from tests.support.upgrade.versions import API_KEY, SECRET_KEY, VERSIONS, Version, write_tape
+from tests.support.upgrade.servers import restore_data
+from tests.support.upgrade.versions import API_KEY, VERSIONS, Version, write_tape
 from tests.support.web.operator import sign_in_link
 
 # Pages that end a session, wait for events or take the POST of a form, and pages without a stored object of an old version.
@@ -91,16 +85,9 @@ def server(old: OldData, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """The server of this commit, started on the old database."""
     folder = tmp_path_factory.mktemp("upgrade")
     data = folder / "data"
-    # A copied cluster is made faster than a new one.
-    data_template.copy_to(data)
-    with Postgres(data):
-        script = b"DROP SCHEMA public CASCADE;" + gzip.decompress((old.version.folder / "database.sql.gz").read_bytes())
-        psql, options = str(program_folder(None) / "psql"), ("--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1")
-        subprocess.run([psql, *options, "--output=/dev/null", default_url(data)], input=script, check=True)
-    shutil.copytree(old.version.folder / "files", data / "files")
+    restore_data(old.version, data)
     # Expired containers stay, however old the data is.
     environ = {"RESPONSES_API_KEY": API_KEY, "RESPONSES_KEEP_CONTAINERS": "off"}
-    (data / "secret_key").write_text(SECRET_KEY)
     with EmptyServer(data, "--engine", write_tape(folder), root=ROOT, before=(), **environ) as server:
         yield server.ready()
 

@@ -8,53 +8,25 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import default_url
-from responses_app.server.postgres.cluster import Postgres, server_pids
+from responses_app.server.postgres.cluster import Postgres
 from responses_app.server.postgres.programs import program_folder
-from tests.support.server.serve_command import free_port
 from tests.support.upgrade import objects
-from tests.support.upgrade.client import LIMIT_S, OldServer
-from tests.support.upgrade.versions import API_KEY, SECRET_KEY, TEXTS, VERSIONS, Version, write_tape
+from tests.support.upgrade.client import LIMIT_S
+from tests.support.upgrade.servers import old_server
+from tests.support.upgrade.versions import TEXTS, VERSIONS, Version, write_tape
 from tests.support.waiting import wait_until
 from tests.support.webhook_receiver import webhook_receiver
 
 PAUSE_S: Final = 2.0
-
-
-@contextmanager
-def old_server(code: Path, data: Path, engine: str, seal_after: str) -> Iterator[OldServer]:
-    """Run the server of `code` without the installer, and kill the server at the end."""
-    port = free_port()
-    command = [sys.executable, "-m", "responses_app.server.processes.main", "--port", str(port), "--engine", engine]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RESPONSES_", "DATABASE_URL"))}
-    environ |= {"RESPONSES_DATA_DIR": str(data), "RESPONSES_API_KEY": API_KEY, "SECRET_KEY": SECRET_KEY}
-    environ |= {"RESPONSES_SEAL_AFTER": seal_after, "PYTHONPATH": str(code), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-    environ |= {"RESPONSES_WEBHOOK_PRIVATE_HOSTS": "127.0.0.1", "RESPONSES_STORE_API_FORMATS": "1"}
-    log = data.with_suffix(f".{port}.log")
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=code, env=environ, stdout=out, stderr=out, start_new_session=True)
-    try:
-        wait_until(lambda: "Ctrl-C stops it." in log.read_text(), limit_s=120, explain=log.read_text)
-        yield OldServer(f"http://127.0.0.1:{port}", code, environ)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        # Postgres has a session of its own. SIGQUIT ends it without a checkpoint, as a crash does.
-        cluster = data / "postgres"
-        os.kill(int((cluster / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
-        wait_until(lambda: not any(server_pids(cluster)))
 
 
 def dump(data: Path, target: Path) -> None:
