@@ -56,10 +56,12 @@ def html_to_markdown(
 
 def _parse(source: str, base_url: str | None, hidden: frozenset[str], max_chars: int | None) -> _MarkdownParser:
     parser = _MarkdownParser(base_url, hidden)
-    for start in range(0, len(source), FEED_CHARS):
-        parser.feed(source[start : start + FEED_CHARS])
-        if max_chars is not None and parser.length > max_chars:
-            break
+    start = 0
+    while start < len(source) and (max_chars is None or parser.length <= max_chars):
+        # The parser reads an element without an end from its beginning again, so such an element gets longer pieces.
+        end = start + max(FEED_CHARS, len(parser.rawdata))
+        parser.feed(source[start:end])
+        start = end
     parser.close()
     return parser
 
@@ -126,8 +128,12 @@ class _MarkdownParser(HTMLParser):
             self._write(data if self._in_pre else _SPACE.sub(" ", data))
 
     def close(self) -> None:
-        """End the page."""
-        super().close()
+        """End the page. A tag or a comment without an end is dropped, as browsers do.
+
+        The method of the library looks for the end of each of the unclosed tags in the whole rest of the page.
+        """
+        if not self.rawdata.startswith("<"):
+            super().close()
         self._end_link()
 
     def _begin_block(self, tag: str, attrs: dict[str, str | None]) -> None:

@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from responses_app.extraction.text_buffer import TextBuffer
 
 
-def add_rows(out: TextBuffer, rows: Iterable[list[str]]) -> None:
+def add_rows(out: TextBuffer, rows: Iterable[Iterable[str]]) -> None:
     """Add rows of a table, with tabs between cells."""
     for row in rows:
-        out.add("\t".join(cell.replace("\n", " ") for cell in row).rstrip("\t") + "\n")
+        cells, size = list[str](), 0
+        for cell in row:
+            cells.append(cell.replace("\n", " "))
+            size += len(cell) + 1
+            # Merged cells may have a text very often.
+            if size > out.left:
+                break
+        out.add("\t".join(cells).rstrip("\t") + "\n")
