@@ -32,7 +32,7 @@ hypothesis_profile.load()
 
 # Folders that one worker runs: their tests share a session fixture that is slow to start, or import vLLM and torch, for which
 # each process needs ten seconds of CPU.
-TOGETHER = ("contract", "engines", "proportions", "clients", "web")
+TOGETHER = ("contract", "engines", "proportions", "clients", "routers", "web")
 # The longest of these would end alone: beside enough other processes it is three groups, of which two have a server and a browser. They
 # are among the longest groups, which begin together: so none begins behind another one, whose browser would still run.
 CHAT, PAGES = "tests/web/chat/", "tests/web without a browser"

@@ -49,6 +49,7 @@ NO_BROWSER = f"there is no Chromium, which drives the pages; on Debian: apt-get 
 NOT_RUN = (
     "NOT RUN: a model with 100,000 tokens and a context of 8,192: bin/test --lane proportions",
     "NOT RUN: clients of other projects (npm and PyPI), which are installed first: bin/test --lane clients",
+    "NOT RUN: vllm-router (PyPI) in front of two engines, which is installed first: bin/test --lane routers",
 )
 # Nothing here has to survive a power cut.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}

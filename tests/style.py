@@ -59,7 +59,20 @@ PRONOUN: Final = re.compile(
 )
 # Folders that test something else than one package: programs around the package, whole servers, clients of others, the documents.
 OTHER_FOLDERS: Final = frozenset(
-    {"support", "upgrade", "project", "bench", "chaos", "clients", "contract", "deploy", "docs", "hosts", "proportions"}
+    {
+        "support",
+        "upgrade",
+        "project",
+        "bench",
+        "chaos",
+        "clients",
+        "contract",
+        "deploy",
+        "docs",
+        "hosts",
+        "proportions",
+        "routers",
+    }
 )
 # Django looks for commands in this folder and in none below.
 FLAT_FOLDERS: Final = frozenset({"responses_app/management/commands"})

@@ -12,8 +12,8 @@ from tests.support.suite import slow_tests
 
 TESTS = Path(__file__).parents[2]
 # From the cheapest to the dearest; `bin/test --lane NAME` runs one lane. The lane `whole` is all but those of `ON_DEMAND`.
-LANES = ("fast", "families", "slow", "server", "browser", "engine", "proportions", "clients")
-ON_DEMAND = frozenset({"proportions", "clients"})
+LANES = ("fast", "families", "slow", "server", "browser", "engine", "proportions", "clients", "routers")
+ON_DEMAND = frozenset({"proportions", "clients", "routers"})
 WHOLE = "whole"
 # Fixtures that start a browser, or `bin/serve` or a proxy before it, or build the wheel; a test that needs one of them, also
 # indirectly, belongs to that lane.
@@ -27,6 +27,7 @@ FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 FOLDERS = {
     "clients": "clients",
     "proportions": "proportions",
+    "routers": "routers",
     "contract": "engine",
     "server": "server",
     "bench": "server",
