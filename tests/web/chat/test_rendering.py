@@ -134,6 +134,26 @@ def test_a_wide_table_scrolls_on_a_phone_and_a_narrow_one_fits(visitor: Visitor)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_deep_lists_and_quotations_fit_on_a_phone(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visitor.send_and_wait("markdown", "A title")
+    for opening, closing in (("<ul><li>word", "</li></ul>"), ("<blockquote><p>word</p>", "</blockquote>")):
+        nested = opening * 40 + closing * 40
+        visitor.last.locator(".markdown").first.evaluate("(box, html) => (box.innerHTML = html)", nested)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), opening
+
+
+def test_printed_chat_has_the_conversation_alone(visitor: Visitor) -> None:
+    page = visitor.page
+    visitor.send_and_wait("markdown", "A title")
+    page.emulate_media(media="print")
+    for part in (".top", "#threads", "form.composer", ".turn footer"):
+        expect(page.locator(part).first).to_be_hidden()
+    expect(visitor.last.get_by_role("heading", name="A title")).to_be_visible()
+    assert page.locator("main").evaluate("main => getComputedStyle(main).display") == "block"
+
+
 def test_an_ended_answer_has_no_cursor_where_its_final_form_cannot_be_loaded(visitor: Visitor) -> None:
     visitor.page.route("**/fragment*", lambda route: route.abort())
     visitor.send_and_wait("markdown", "A title")
