@@ -20,6 +20,8 @@ import yaml
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.sandbox.bubblewrap import find_bubblewrap
+from responses_app.server.postgres.cluster import SETTINGS
+from responses_app.server.postgres.init import INIT
 from tests.support import plain_http
 from tests.support.server.serve_command import END_LIMIT, EmptyServer, free_port
 from tests.support.waiting import wait_until
@@ -187,6 +189,16 @@ def test_only_the_proxy_is_published_and_only_the_sandbox_is_unconfined() -> Non
     subnet = content["networks"]["front"]["ipam"]["config"][0]["subnet"]
     assert services["web"]["environment"]["RESPONSES_TRUSTED_PROXIES"] == subnet
     assert not any(key in services["sandbox"]["environment"] for key in ("DATABASE_URL", "SECRET_KEY", "ENGINE_KEY"))
+
+
+def test_postgres_has_settings_of_the_embedded_one() -> None:
+    service = compose()["services"]["postgres"]
+    settings = dict(word.split("=") for word in service["command"][2::2])
+    assert settings == {name: SETTINGS[name] for name in settings}
+    assert {"wal_compression", "max_wal_size", "checkpoint_timeout"} <= settings.keys()
+    assert set(service["environment"]["POSTGRES_INITDB_ARGS"].split()) <= set(INIT)
+    page = (ROOT / "docs" / "operations" / "postgres.md").read_text()
+    assert dict(re.findall(r"ALTER SYSTEM SET (\w+) = '(\w+)';", page)) == settings
 
 
 def test_versions_are_those_of_pyproject() -> None:

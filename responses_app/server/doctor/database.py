@@ -1,4 +1,4 @@
-"""Checks of the database: connection, version, encoding, pooler, rights, migrations, connections, clock."""
+"""Checks of the database: connection, version, encoding, settings, pooler, rights, migrations, connections, clock."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ SELECT has_schema_privilege(current_user, current_schema(), 'CREATE'),
 _REPLICA_SQL: Final = """
 SELECT pg_is_in_recovery(), COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float
 """
+# For each of RECOMMENDED, whether the value is smaller.
+_SETTINGS_SQL: Final = """
+SELECT current_setting('wal_compression') = 'off', pg_size_bytes(current_setting('max_wal_size')) < 2 * 1024 ^ 3,
+  current_setting('checkpoint_timeout')::interval < '15 minutes'
+"""
+RECOMMENDED: Final = ("wal_compression = on", "max_wal_size = 2GB", "checkpoint_timeout = 15min")
 _CONNECTIONS_SQL: Final = """
 SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
   (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
@@ -47,6 +53,7 @@ def checks() -> list[tuple[str, Check]]:
         *first,
         ("database version", check_version),
         ("database encoding", check_encoding),
+        ("database settings", check_settings),
         ("database pooler", check_pooler),
         ("database rights", check_rights),
         ("migrations", check_migrations),
@@ -103,6 +110,15 @@ def check_encoding() -> CheckResults:
         yield FAILED, f"{problem[:1].upper()}{problem[1:]}."
     else:
         yield OK, f"The encoding of the database is {encoding}."
+
+
+def check_settings() -> CheckResults:
+    """Name the settings that keep the WAL small, as the embedded Postgres has them, and that this Postgres lacks."""
+    smaller = _row(_SETTINGS_SQL)
+    if missing := [setting for setting, is_smaller in zip(RECOMMENDED, smaller, strict=True) if is_smaller]:
+        yield WARNING, f"Postgres writes more WAL than necessary. Set {', '.join(missing)} in its configuration."
+    else:
+        yield OK, "Postgres has the settings that keep its WAL small."
 
 
 def check_pooler() -> CheckResults:

@@ -35,6 +35,7 @@ from responses_app.sandbox.launch import problem
 from responses_app.server.bootstrap import shared_resources
 from responses_app.server.doctor import database, engines, host
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults, run_checks
+from responses_app.server.postgres.cluster import SETTINGS
 from responses_app.store import database_problems
 from responses_app.store.db import session_parameters
 from responses_app.store.files import storage
@@ -85,7 +86,25 @@ def test_a_database_that_is_away_ends_the_checks(monkeypatch: pytest.MonkeyPatch
 def test_a_working_database_passes_every_check() -> None:
     findings = list(run_checks(database.checks()))
     assert [finding for finding in findings if finding.status != OK] == []
-    assert len(findings) == 9
+    assert len(findings) == 10
+
+
+@pytest.mark.django_db(transaction=True)
+def test_setting_of_postgres_with_more_wal_is_named() -> None:
+    assert (
+        tuple(f"{name} = {SETTINGS[name]}" for name in ("wal_compression", "max_wal_size", "checkpoint_timeout"))
+        == database.RECOMMENDED
+    )
+    parameters = session_parameters()
+    with psycopg.connect(**{**parameters, "user": SUPERUSER}, autocommit=True) as superuser:
+        superuser.execute(f"GRANT SET ON PARAMETER wal_compression TO {parameters['user']}")
+        try:
+            query("SET wal_compression = off")
+            status, message = only(database.check_settings)
+            query("RESET wal_compression")
+        finally:
+            superuser.execute(f"REVOKE SET ON PARAMETER wal_compression FROM {parameters['user']}")
+    assert (status, message.endswith("Set wal_compression = on in its configuration.")) == (WARNING, True)
 
 
 @pytest.mark.django_db
