@@ -27,6 +27,8 @@ NAMES: Final = (
 )
 # Beginning of the hashes, before the id of the key.
 KEYED: Final = "hmac:"
+# Label of the MCP server that RESPONSES_DEMO_TOOLS adds. Its program is in the checkout of each host.
+DEMO_LABEL: Final = "demo"
 
 
 def shared_settings() -> dict[str, str]:
@@ -38,7 +40,7 @@ def shared_settings() -> dict[str, str]:
     sign_in = [asdict(settings.RESPONSES_OIDC), settings.SOCIALACCOUNT_PROVIDERS]
     return {
         **{name: _text(getattr(settings, name)) for name in NAMES},
-        "RESPONSES_MCP_SERVERS": _hash(settings.RESPONSES_MCP_SERVERS),
+        "RESPONSES_MCP_SERVERS": _hash(_mcp_servers()),
         "RESPONSES_OIDC_…": _hash(sign_in),
     }
 
@@ -47,6 +49,12 @@ def is_other(mine: str, theirs: str) -> bool:
     """Return whether two values of a setting differ. The secrets of processes with another SECRET_KEY cannot be compared."""
     is_hashed = mine.startswith(KEYED)
     return mine != theirs and (not is_hashed or mine.rpartition(":")[0] == theirs.rpartition(":")[0])
+
+
+def _mcp_servers() -> Mapping[str, Any]:
+    """Return the MCP servers of the operator, without the example: a command beside a `bin/serve --demo-tools` does not have it."""
+    servers: Mapping[str, Any] = settings.RESPONSES_MCP_SERVERS
+    return {label: server for label, server in servers.items() if not settings.RESPONSES_DEMO_TOOLS or label != DEMO_LABEL}
 
 
 def _hash(value: Any) -> str:

@@ -11,13 +11,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.installation.addresses import is_host
 from responses_app.installation.data_dir import EXAMPLES
+from responses_app.installation.shared_settings import DEMO_LABEL
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 from responses_app.utils.json_setting import has_white_space, load_json, split_url, unknown_key_problem
 
 NAME = "RESPONSES_MCP_SERVERS"
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 KEYS = ("url", "authorization", "headers", "command", "env", "connector_id", "description")
-DEMO_LABEL = "demo"
 DEMO_PROGRAM = EXAMPLES / "mcp_server.py"
 TEXTS = ("url", "authorization", "connector_id", "description")
 

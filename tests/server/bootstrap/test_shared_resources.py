@@ -23,6 +23,7 @@ from responses_app.server.bootstrap.first_api_key import unshared_secret_key
 from responses_app.server.doctor.database import check_settings_of_hosts
 from responses_app.server.doctor.findings import OK, WARNING
 from responses_app.store.cluster import leases
+from responses_app.tools.mcp.setting import with_demo_server
 from responses_app.web.oidc.setting import provider_app
 
 BACKEND = "django.core.files.storage.FileSystemStorage"
@@ -86,6 +87,17 @@ def test_mcp_servers_and_sign_in_of_another_process_are_compared_by_hash() -> No
         with override_settings(RESPONSES_MCP_SERVERS=servers, **{**sign_in, **changes}):
             (sentence,) = shared_resources.warnings()
             assert sentence.startswith("RESPONSES_OIDC_…: host-a:1, a process of this database, has another value.")
+
+
+@pytest.mark.django_db
+def test_example_server_of_demo_tools_is_no_other_value() -> None:
+    servers: dict[str, Any] = {"docs": {"url": "https://docs.example.com/mcp"}}
+    with override_settings(RESPONSES_DEMO_TOOLS=True, RESPONSES_MCP_SERVERS=with_demo_server(servers)):
+        leases.heartbeat(uuid4(), "host-a:1", [])
+    with override_settings(RESPONSES_MCP_SERVERS=servers):
+        assert list(shared_resources.setting_differences()) == []
+    with override_settings(RESPONSES_MCP_SERVERS={**servers, "demo": {"url": "https://demo.example.com/mcp"}}):
+        assert len(list(shared_resources.setting_differences())) == 1
 
 
 @pytest.mark.django_db
