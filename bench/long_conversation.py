@@ -1,11 +1,14 @@
 """Turns of conversations that are much longer than the context: milliseconds and CPU milliseconds of a turn, by the number of items.
 
     python -m bench.long_conversation [--items 1000 20000] [--turns 20] [--window 4096]
+    python -m bench.long_conversation --model demo-chat --turns 200
 
 Behind the table stand the bytes of all prompts, and those that are stored once the logs are archived.
 
 The items are short messages, stored by SQL. Each turn has `truncation: auto`, in a conversation and with `previous_response_id`.
 The engine replays a tape, so the figures are those of the server.
+
+With `--model`, the model answers a conversation whose first prompt fills its context: `cached_tokens` and milliseconds of each turn.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any, Final
 import psycopg
 
 from bench.support.markdown import markdown_table
+from bench.support.quantiles import quantile
 from bench.support.servers import ROOT, BenchServer, serve
 from bench.turns import KEY, PORT, write_tape
 from responses_app.installation.database_url import superuser_url
@@ -48,6 +52,19 @@ SELECT count(*), sum(4 * COALESCE(shared_tokens, 0) + octet_length(prompt_tokens
 FROM responses_app_storedrequest
 """
 ARCHIVE_LIMIT_S: Final = 300.0
+# An eighth of the context is dropped at once, so a prompt that begins elsewhere has less than this share in the prefix cache.
+CACHED_SHARE: Final = 0.85
+MESSAGE: Final = "The parcel of order {number} has left the harbour, and the clerk wrote its weight into the book. " * 4
+ANSWER_TOKENS: Final = 16
+LIMIT_HEAD: Final = ("turn", "input tokens", "cached tokens", "ms")
+LIMIT_SUMMARY: Final = (
+    "turns",
+    "turns with 85 % of the input cached",
+    "cached, 5th percentile",
+    "ms median",
+    "ms p95",
+    "ms longest",
+)
 HEAD: Final = ("items", "turn", "ms median", "ms longest", "CPU ms web", "CPU ms Postgres", "WAL kB")
 
 
@@ -56,18 +73,26 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", type=int, nargs="+", default=[1000, 20_000])
     parser.add_argument("--turns", type=int, default=20)
-    parser.add_argument("--window", type=int, default=4096, help="tokens of the context (default: %(default)s)")
+    parser.add_argument("--window", type=int, help="tokens of the context (default: 4096, or all of the model)")
+    parser.add_argument("--model", help="turns of this model at the limit of its context, in place of a tape")
     parser.add_argument("--port", type=int, default=PORT)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="verbatim-long-") as folder:
-        tape, data = write_tape(Path(folder), ANSWER), Path(folder) / "data"
+        data = Path(folder) / "data"
         command = [str(ROOT / "bin/serve"), "--port", str(options.port)]
-        command += ["--engine", f"script://{tape}?loop=1&max_model_len={options.window}"]
+        if options.model:
+            command += ["--model", options.model, *(["--max-model-len", str(options.window)] if options.window else [])]
+        else:
+            tape = write_tape(Path(folder), ANSWER)
+            command += ["--engine", f"script://{tape}?loop=1&max_model_len={options.window or 4096}"]
         env = {"RESPONSES_DATA_DIR": str(data), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
         with (
             serve(command, options.port, env, Path(folder) / "log") as server,
             psycopg.connect(superuser_url(data), autocommit=True) as link,
         ):
+            if options.model:
+                print("\n".join(_measure_at_limit(server.port, options.model, options.turns)), flush=True)
+                return
             rows = [row for count in options.items for row in _measure(server, link, count, options.turns)]
             print("\n".join(markdown_table(HEAD, rows)), flush=True)
             print(_describe_prompts(link))
@@ -97,6 +122,29 @@ def _measure(server: BenchServer, link: psycopg.Connection[Any], count: int, tur
     return rows
 
 
+def _measure_at_limit(port: int, model: str, turns: int) -> list[str]:
+    """Measure turns of a chain whose first input is longer than the context, and return a table of the turns and a summary."""
+    body: dict[str, Any] = {"model": model, "truncation": "auto", "max_output_tokens": ANSWER_TOKENS, "temperature": 0}
+    window = next(each["context_window"] for each in _get(port, "models")["data"] if each["id"] == model)
+    # A message has a token for six characters at least.
+    first = [{"role": "user", "content": MESSAGE.format(number=number)} for number in range(6 * window // len(MESSAGE))]
+    previous = _post(port, "responses", {**body, "input": first})["id"]
+    rows, shares, times = [], list[float](), list[float]()
+    for turn in range(1, turns + 1):
+        began = time.perf_counter()
+        text = MESSAGE.format(number=len(first) + turn)
+        answer = _post(port, "responses", {**body, "input": text, "previous_response_id": previous})
+        times.append(1000 * (time.perf_counter() - began))
+        previous, usage = answer["id"], answer["usage"]
+        tokens, cached = usage["input_tokens"], usage["input_tokens_details"]["cached_tokens"]
+        shares.append(cached / tokens)
+        rows.append([str(turn), f"{tokens:,}", f"{cached:,}", f"{times[-1]:.0f}"])
+    hits = sum(share >= CACHED_SHARE for share in shares) / turns
+    cells = [f"{turns}", f"{hits:.1%}", f"{quantile(shares, 0.05):.1%}"]
+    cells += [f"{value:.0f}" for value in (statistics.median(times), quantile(times, 0.95), max(times))]
+    return [*markdown_table(LIMIT_HEAD, rows), "", *markdown_table(LIMIT_SUMMARY, [cells])]
+
+
 def _describe_prompts(link: psycopg.Connection[Any]) -> str:
     """Wait until all logs are archived, and return the bytes of the prompts and of their rows. Raises TimeoutError."""
     deadline = time.monotonic() + ARCHIVE_LIMIT_S
@@ -116,10 +164,18 @@ def _turn(port: int, fields: Mapping[str, Any]) -> str:
     return str(answer["id"])
 
 
+def _get(port: int, path: str) -> dict[str, Any]:
+    return _request("GET", port, path, None)
+
+
 def _post(port: int, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    return _request("POST", port, path, json.dumps(body))
+
+
+def _request(method: str, port: int, path: str, body: str | None) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
-        connection.request("POST", f"/v1/{path}", json.dumps(body), headers)
+        connection.request(method, f"/v1/{path}", body, headers)
         content: dict[str, Any] = json.load(connection.getresponse())
     return content
 
