@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -90,6 +92,20 @@ def test_each_event_of_a_stream_passes_at_once(client: httpx2.Client) -> None:
         assert client.get(f"/v1/responses/{created}").json()["status"] == "in_progress"
         assert client.post(f"/v1/responses/{created}/cancel").json()["status"] == "cancelled"
         assert list(events)[-1]["response"]["status"] == "cancelled"
+
+
+def test_documented_curl_streams_an_answer(proxy: Proxy, served: Server) -> None:
+    (command,) = re.findall(
+        r"^    (curl -N (?:.*\\\n)*.*)$", (DEPLOY.parent / "docs/operations/proxy.md").read_text(), re.MULTILINE
+    )
+    for old, new in {"-N https://verbatim.example.com": f"-ksSN {proxy.url}", "demo-chat": "tape", "Hello": "quick"}.items():
+        assert old in command
+        command = command.replace(old, new)
+    run = subprocess.run(
+        ["sh", "-c", command], env={**os.environ, "KEY": served.key}, capture_output=True, text=True, check=True
+    )
+    assert "event: response.completed" in run.stdout
+    assert run.stdout.endswith("data: [DONE]\n\n"), run.stderr
 
 
 def test_an_upload_above_the_limit_of_json_passes(client: httpx2.Client) -> None:
