@@ -77,6 +77,8 @@ _NOTATION = (f"'thinking': '{THOUGHT}", f'"thinking": "{THOUGHT}')
 # End of a prompt that opens reasoning: a tag of such a name, or any tag that stands before no answer of an earlier turn.
 _REASONING_OPENING = re.compile(r"[<\[◁⟪](?!/)[^<>\[\]◁▷⟪⟫]*(?:think|thought|reason)[^<>\[\]◁▷⟪⟫]*[>\]▷⟫]$", re.IGNORECASE)
 _TAG = re.compile(r"[<\[◁⟪【](?!/)[^<>\[\]◁▷⟪⟫【】]+[>\]▷⟫】]")
+# Several words are more than the name of a role.
+_RULE = re.compile(r"(?:\w+\W+){8}")
 PARTIAL_TAG = re.compile(r"[<\[【][^<>\[\]【】]*$")
 
 
@@ -182,7 +184,9 @@ class TurnWriter:
         if not shown and not has_content:
             return None
         marks = [*(_mark(call) for call in shown), *([content] if has_content else []), *([reasoning] if has_reasoning else [])]
-        text = self._until_stop(text, max(text.rfind(mark) + len(mark) for mark in marks))
+        end = max(text.rfind(mark) + len(mark) for mark in marks)
+        text = self._until_stop(text, end)
+        text = text[: max(end, len(whole) - len(opening) - len(_shared_rules(self.prompt, whole)))]
         return WrittenTurn(opening, text, reasoning if has_reasoning else "", content if has_content else "", shown)
 
     def _until_stop(self, text: str, end: int) -> str:
@@ -253,6 +257,14 @@ def _shows(text: str, call: Call) -> bool:
 
 def _size(turn: WrittenTurn) -> tuple[int, bool, bool]:
     return len(turn.calls), bool(turn.content), bool(turn.reasoning)
+
+
+def _shared_rules(prompt: str, whole: str) -> str:
+    """Return the text with which both end, if it has rules for the next answer, as that of Command R+; else an empty text."""
+    pairs = zip(reversed(prompt), reversed(whole), strict=False)
+    length = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(prompt), len(whole)))
+    same = whole[len(whole) - length :]
+    return same if _RULE.search(_TAG.sub("", same)) else ""
 
 
 def _common_opening(prompt: str, whole: str) -> str:

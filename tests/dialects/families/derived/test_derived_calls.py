@@ -179,3 +179,18 @@ def test_a_template_that_needs_tools_is_checked_with_tools() -> None:
     template = "{%- if not tools %}{{ raise_exception('tools are needed') }}{% endif %}" + CHATML.replace("<tool_call>", "<do>")
     choice = choose_for(template.replace("</tool_call>", "</do>"), model_type="new_model")
     assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+
+
+def test_calls_end_before_the_rules_behind_the_last_message() -> None:
+    """As with Command R+: a turn of calls has no end token, and each prompt ends with rules for the next answer."""
+    named = "{'tool_name': call.function.name, 'parameters': call.function.arguments}"
+    end, start = "{{- '<|im_end|>\n' }}", "{{- '<|im_start|>assistant\n' }}"
+    rules = "{{- '<|im_start|>system\nWrite the word Action, and behind it a list of the tools to use.<|im_end|>\n' }}"
+    template = CHATML.replace(ONE_CALL, f"'\nAction:\n```json\n[\n' + {named} | tojson + '\n]```\n'")
+    template = template.replace(start, rules + start).replace(end, f"{{%- if not message.tool_calls %}}{end}{{%- endif %}}")
+    choice = choose_for(template, model_type="new_model")
+    assert (choice.detection.calls, choice.detection.tool_parser) == (ReadBack.EQUAL, "template")
+    assert choice.output.calls is not None
+    text = write_calls(choice.output.calls.syntax, [{"name": OSLO[0], "arguments": OSLO[1]}])
+    assert text == 'Action:\n```json\n[\n{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}\n]```'
+    assert read_by_letters(choice.output, OutputCase("call", text, (("call", *OSLO),))) == [("call", *OSLO)]
