@@ -161,6 +161,17 @@ class StorageReportTest(WebCase):
             status, message = self.only(storage.check_growth)
         self.assertEqual((status, "its disk is full on" in message), (FAILED, True))
 
+    def test_doctor_names_rates_and_the_largest_tables_and_projects(self) -> None:
+        self.assertIn("some minutes after", self.only(storage.report_rates)[1])
+        latest = read_sample(NOW)
+        sample(100, created=latest.created - 500, deleted=latest.deleted, unarchived=latest.unarchived).save(force_insert=True)
+        with mock.patch.object(storage, "database_time", return_value=NOW):
+            self.assertIn("5.0 responses a second are created, 5.0 archived, 0.0 deleted", self.only(storage.report_rates)[1])
+        made("resp_1", project="large")
+        StoredFile.objects.create(name="f", project="large", bytes=3 * GIB)
+        self.assertRegex(self.only(storage.report_tables)[1], r"^[\w ]+ \d+\.\d\d GiB, ")
+        self.assertRegex(self.only(storage.report_projects)[1], r"^large \d+\.\d\d GiB and 3.00 GiB of files$")
+
     def test_doctor_and_page_measure_waits_by_the_clock_of_the_database(self) -> None:
         # The clock of this host is an hour behind that of the database.
         made("resp_1", ended_at=NOW)
