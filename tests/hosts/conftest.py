@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -14,8 +15,9 @@ from tests.support.engines.held_script import HeldScript, held_words
 from tests.support.server.pgbouncer import MISSING, PROGRAM, database_url, pgbouncer
 from tests.support.server.serve_command import Server
 
-# The answer of `slow` takes ten seconds.
-TOKENS, PAUSE_S = 40, 0.25
+# Seconds of an answer of `slow`, in tokens and pauses.
+TOKENS = 40
+PAUSE_S = float(os.environ.get("TEST_STREAM_S", "10")) / TOKENS
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from tests.support.server.requests import KEY, call, create, replay, replayed, r
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
-STREAMS, DRAIN, DRAIN_LIMIT_S = 6, ("--drain", "50"), 60
+STREAMS, DRAIN, DRAIN_LIMIT_S = int(os.environ.get("TEST_STREAMS", "6")), ("--drain", "50"), 60
 SECRET_KEY = "the same key on all hosts, with enough characters"
 
 
@@ -159,7 +159,7 @@ class ClientsDuringRestart:
         raise AssertionError
 
     def stream(self, number: int) -> None:
-        """Read a stream of ten seconds up to the terminal event."""
+        """Read a stream of TEST_STREAM_S seconds up to the terminal event."""
         body, types = {"model": "slow", "input": "Hi", "stream": True}, list[str]()
         with self.client.stream("POST", "/v1/responses", json=body) as answer:
             assert answer.status_code == 200, answer.read()
@@ -178,7 +178,7 @@ class ClientsDuringRestart:
 def test_rolling_restart_behind_nginx_breaks_no_stream(
     tmp_path: Path, models: str, direct_url: str, hosts: list[Server]
 ) -> None:
-    """Six clients stream, and two send short requests, while each host is restarted in turn."""
+    """STREAMS clients stream, and two send short requests, while each host is restarted in turn."""
     if reason := proxies.missing("nginx"):
         pytest.skip(reason)
     first, second = hosts
