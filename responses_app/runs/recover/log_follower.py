@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -145,6 +146,17 @@ async def with_pauses(batches: FrameBatches, pause: float) -> FrameBatches:
                 return
             yield batch
     finally:
-        if not coming.done():
-            coming.cancel()
-            await asyncio.wait({coming})
+        await _end(coming)
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancel `task` and wait for its end, also through cancellations of the wait: a running generator cannot be closed."""
+    task.cancel()
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is not None:
+        raise cancellation

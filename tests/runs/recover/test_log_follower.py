@@ -16,7 +16,7 @@ from responses_app.store.log.records import Append, Ending
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import NOW, durable, frame, log
-from tests.support.waiting import LIMIT_S, eventually
+from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks
 
 
 class LogFollowerTest(TransactionTestCase):
@@ -62,6 +62,27 @@ class LogFollowerTest(TransactionTestCase):
                 await batches.aclose()
                 await follower.close()
                 await recorder.close()
+
+    async def test_second_cancellation_of_a_wait_is_no_other_error(self) -> None:
+        recorder, one = LogWriter(), log("resp_cancelled")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        follower = LogFollower(uuid4(), lambda: None, lambda pk: None, lambda pk: None)
+        batches = follower.follow(one.row.pk, pause=0.2)
+        try:
+            # An empty batch: the follower waits for news of the log.
+            while await anext(batches):
+                pass
+            waiting = asyncio.ensure_future(anext(batches))
+            await run_ready_tasks()
+            for _ in range(2):
+                waiting.cancel()
+                await run_ready_tasks()
+            with self.assertRaises(asyncio.CancelledError):
+                await waiting
+        finally:
+            await batches.aclose()
+            await follower.close()
+            await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
         follower = LogFollower(uuid4(), lambda: None, lambda pk: None, lambda pk: None)
