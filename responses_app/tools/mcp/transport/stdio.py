@@ -16,12 +16,12 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from responses_app.engines import orphan_guard
 from responses_app.outbound_http.pinned_transport import MAX_BODY_BYTES
 from responses_app.tools.mcp.errors import TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.transport.program_output import Pace, parse_line
 from responses_app.tools.mcp.transport.value_count import ValueCount
 
 # Times for the program to end behind the end of its input, and behind SIGTERM.
@@ -78,15 +78,17 @@ async def _receive(
     assert process.stdout is not None  # noqa: S101 - a pipe
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with received:
+            pace = Pace()
             try:
                 while True:
+                    line = await process.stdout.readuntil(b"\n")
+                    if ValueCount().is_exceeded_by(line):
+                        on_failure(McpError(TOO_MANY_VALUES))
+                        break
                     # Other text than messages is allowed, as programs print notices.
-                    with suppress(ValueError):
-                        line = await process.stdout.readuntil(b"\n")
-                        if ValueCount().is_exceeded_by(line):
-                            on_failure(McpError(TOO_MANY_VALUES))
-                            break
-                        await received.send(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
+                    if (message := parse_line(line)) is not None:
+                        await received.send(SessionMessage(message))
+                    await pace.wait(len(line))
             except asyncio.LimitOverrunError:
                 on_failure(McpError(TOO_LONG))
             except (asyncio.IncompleteReadError, ConnectionError):
@@ -127,6 +129,8 @@ async def _stop(process: Process) -> None:
         if not has_ended:
             _signal_group(process, signal.SIGKILL)
             await _has_ended(process, KILL_LIMIT_S)
+        # A child in another session may still have the output, which nothing reads any more.
+        process._transport.close()  # type: ignore[attr-defined]
 
 
 def _signal_group(process: Process, number: signal.Signals) -> None:

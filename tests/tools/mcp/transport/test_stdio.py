@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from responses_app.engines import orphan_guard
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
+from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, TOO_MANY_VALUES, McpError
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.sessions import McpSessions
 from tests.support.mcp.raw_program import is_running, raw_program, reply_text
@@ -64,6 +66,61 @@ async def test_output_that_is_no_message_is_ignored() -> None:
     try:
         assert (await sessions.call("raw", "tool", {})).output == "done"
     finally:
+        await sessions.close()
+
+
+def write_answer(ending: str) -> str:
+    """Return the code for calls that write an answer of the Python expression `ending` behind the id, as bytes."""
+    return f'sys.stdout.buffer.write(b\'{{"jsonrpc":"2.0","id":%d,\' % message["id"] + {ending} + b"\\n"); sys.stdout.flush()'
+
+
+@pytest.mark.parametrize(
+    ("text", "output"), [(r"cut \ud83d", "cut ?"), (r"caf\xe9", "caf\ufffd"), (r"whole \ud83d\ude00", "whole \U0001f600")]
+)
+async def test_characters_that_are_no_unicode_are_replaced(text: str, output: str) -> None:
+    sessions = new_sessions(write_answer(f'b\'"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}\''))
+    try:
+        assert (await sessions.call("raw", "tool", {})).output == output
+    finally:
+        await sessions.close()
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        """b'"result":null}'""",
+        """b'"result":{"content":[],"structuredContent":{"a":' + b"9" * 5000 + b'}}}'""",
+        """b'"result":{"content":[],"structuredContent":' + b'{"a":' * 4000 + b'1' + b'}' * 4000 + b'}}'""",
+    ],
+    ids=["no result", "long integer", "deep value"],
+)
+async def test_answer_that_cannot_be_parsed_fails_its_call_at_once(ending: str) -> None:
+    broken = f"\n        if message['params']['arguments']: {write_answer(ending)}"
+    sessions = new_sessions(f"{broken}\n        else: {DONE}")
+    try:
+        with pytest.raises(McpError, match=BROKEN):
+            await sessions.call("raw", "tool", {"broken": True})
+        assert (await sessions.call("raw", "tool", {})).output == "done", "the session goes on"
+    finally:
+        await sessions.close()
+
+
+@pytest.mark.parametrize("lines", [r"b'\n'", r"b'{x\n'", r"""b'{"jsonrpc":"2.0","id":99999,"result":{}}\n'"""])
+async def test_program_that_writes_lines_without_end_leaves_the_event_loop_to_others(lines: str) -> None:
+    sessions = new_sessions(f"[os.write(1, {lines} * 100_000) for _ in iter(int, 1)]")
+    call = asyncio.create_task(sessions.call("raw", "tool", {}))
+    try:
+        await eventually(lambda: sessions.is_open("raw"))
+        began_s, turns = time.process_time(), 0
+        # A second in turns of 10 ms. Without a pace the process would do nothing but read lines.
+        async with asyncio.timeout(60):
+            while turns < 100:
+                await asyncio.wait({call}, timeout=0.01)
+                turns += 1
+        assert time.process_time() - began_s < 1
+    finally:
+        call.cancel()
+        await asyncio.wait({call})
         await sessions.close()
 
 
