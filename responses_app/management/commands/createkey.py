@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from collections.abc import Mapping
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
 
 from responses_app.access import tool_access
 from responses_app.management.arguments import text_up_to
 from responses_app.management.base import DatabaseCommand
+from responses_app.management.commands.projectlimits import NO_PRICES
 from responses_app.models import ApiKey
 from responses_app.models.keys import (
     MAX_CONCURRENT,
@@ -24,6 +28,8 @@ from responses_app.server.bootstrap.first_api_key import unshared_secret_key
 from responses_app.store import audit_log
 
 LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds")
+# Limits that a project has too, with the options of `manage.py projectlimits`.
+USAGE_LIMITS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "retention_days")
 
 
 class Command(DatabaseCommand):
@@ -77,15 +83,33 @@ class Command(DatabaseCommand):
             metavar="N",
             help="limit on the running time of a response (default: no limit)",
         )
+        for name in USAGE_LIMITS:
+            field = ApiKey._meta.get_field(name)
+            help_text = str(getattr(field, "help_text", "")).replace("Leave blank for", "Default:")
+            parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=help_text)
 
     def handle(self, *_args: Any, name: str, project: str | None, model: list[str], tool: list[str], **limits: Any) -> None:
         """Run the command."""
-        limits_given = {field: limits[field] for field in LIMITS}
+        limits_given = {field: limits[field] for field in LIMITS} | _usage_limits(limits)
         key, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model, allowed_tools=tool)
         audit_log.record(audit_log.command(), "key.create", f"key {key.pk} {key}", key.project)
         self.stdout.write(secret)
         if problem := unshared_secret_key():
             self.stderr.write(f"WARNING: {problem}")
+        if key.spend_per_month is not None and not settings.RESPONSES_PRICES:
+            self.stderr.write(NO_PRICES)
+
+
+def _usage_limits(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checked values of the given options of USAGE_LIMITS. Raises CommandError."""
+    limits = {}
+    for name in USAGE_LIMITS:
+        if options[name] is not None:
+            try:
+                limits[name] = ApiKey._meta.get_field(name).clean(options[name], None)  # type: ignore[union-attr]
+            except ValidationError as error:
+                raise CommandError(f"{name}: {' '.join(error.messages)}") from error
+    return limits
 
 
 def _tool(text: str) -> str:

@@ -15,6 +15,7 @@ from responses_app.models import ApiKey, Membership, Project
 from responses_app.store import audit_log
 
 FIELDS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "storage_mib", "retention_days")
+NO_PRICES = "WARNING: RESPONSES_PRICES is empty here, so responses cost nothing and no spend is limited."
 
 
 class Command(DatabaseCommand):
@@ -47,7 +48,7 @@ class Command(DatabaseCommand):
             value = getattr(project, field)
             self.stdout.write(f"{field.replace('_', ' ')}: {'no limit' if value is None else value}")
         if project.spend_per_month is not None and not settings.RESPONSES_PRICES:
-            self.stderr.write("WARNING: RESPONSES_PRICES is empty here, so responses cost nothing and no spend is limited.")
+            self.stderr.write(NO_PRICES)
         if not any(model.objects.filter(project=name).exists() for model in (ApiKey, Membership)):
             self.stderr.write(f"WARNING: The project {name!r} has no key and no member. The limits hold as soon as it has.")
 
