@@ -62,7 +62,8 @@ class TemplateFit:
     with the name of the function, which the template writes in place of the name. Without `text_arguments` the template rejects
     arguments that are no object, as those of a call that was cut: the text is then the value of a parameter. `reasoning_key` is the key
     of an assistant message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
-    content that the template passes on unseen, None for models that do not reason.
+    content that the template passes on unseen, None for models that do not reason. Without `thoughts_alone` an answer of reasoning
+    alone is left out, as the template rejects it. Without `calls_at_end` an empty user message stands behind a call at the end.
     """
 
     tools: bool = True
@@ -81,6 +82,8 @@ class TemplateFit:
     short_ids: bool = False
     named_ids: bool = False
     reasoning_key: str | None = "reasoning_content"
+    thoughts_alone: bool = True
+    calls_at_end: bool = True
 
     def apply(self, messages: Sequence[Message], call_text: CallText, marks: tuple[str, str]) -> list[Message]:
         """Return the messages in the form that the template renders in full."""
@@ -108,6 +111,10 @@ class TemplateFit:
                 self._with_reasoning(each, marks, is_current=is_current)
                 for each in self._group(group, call_text, as_text=as_text)
             ]
+        if not self.thoughts_alone:
+            fitted = [each for each in fitted if each["role"] != "assistant" or each["content"] or each.get("tool_calls")]
+        if not self.calls_at_end:
+            fitted += [{"role": "user", "content": ""} for last in fitted[-1:] if last.get("tool_calls")]
         fitted = joined(fitted, is_strict=not self.adjacent_questions)
         return fitted if self.rules_behind_outputs else _with_rules_in_question(fitted)
 
@@ -159,6 +166,8 @@ class TemplateFit:
             "text beside a call: with the call as text": self.text is TextPlace.WITH_CALLS_AS_TEXT and self.calls,
             f"call ids: shortened to {SHORT_ID} characters": self.short_ids and self.calls,
             "call ids: with the names of the functions": self.named_ids and self.calls,
+            "answers of reasoning alone: left out": not self.thoughts_alone,
+            "a call at the end: with an empty user message behind": not self.calls_at_end and self.calls,
             f"reasoning before a call: as {self.reasoning_key}": self.reasoning_key not in ("reasoning_content", None),
         }
         return (remark for remark, holds in facts.items() if holds)

@@ -85,7 +85,10 @@ class TemplateProbe:
         keys += [{"reasoning_key": MARKED_TEXT}] if self.reasons else []
         thought = _loop(1, reasoning="markthought")[:3]
         fit = self._choose(fit, keys, {"reasoning_key": None}, thought, ("markthought", "markfirst", "resultfirst"))
-        return replace(fit, question=self._needed_question(fit))
+        fit = replace(fit, question=self._needed_question(fit))
+        fit = replace(fit, thoughts_alone=self._takes_thoughts_alone(fit))
+        open_call, last = _loop(1)[:2], replace(fit, calls_at_end=False)
+        return last if self._keeps(last, open_call) and not self._keeps(fit, open_call) else fit
 
     def _choose(
         self,
@@ -157,6 +160,19 @@ class TemplateProbe:
         text = fit.finish(rendered, self.marks, messages, self.call_begin)
         marks = [str(each["content"] or "markfirst") for each in messages]
         return all(mark in text for mark in marks)
+
+    def _takes_thoughts_alone(self, fit: TemplateFit) -> bool:
+        """Return True if the template takes an answer of reasoning alone, or no conversation with an answer."""
+        thought = {**_ANSWER, "content": "", "reasoning_content": "markthought"}
+        takes = [
+            bool(
+                self._render(
+                    fit.apply([_USER, answer, _AGAIN], self.call_text, self.marks), tools=self.with_tools and fit.tools
+                )
+            )
+            for answer in (thought, _ANSWER)
+        ]
+        return takes[0] or not takes[1]
 
     def _needs(self, field: ToolField) -> bool:
         """Return True if the template rejects a tool without `field`."""

@@ -114,6 +114,12 @@ RULES_IN_QUESTION = (
     + "{% for message in messages if message.role != 'system' %}[{{ message.role }}]"
     + "{{ rules if loop.first }}{{ message.content }}{% endfor %}"
 )
+# As the templates of Mistral, whose messages need a text or a call, and of Nemotron Nano v2, which drops a call at the end.
+NO_EMPTY_ANSWERS = (
+    "{% for message in messages %}{% if message.role == 'assistant' and not message.content and not message.tool_calls %}"
+    "{{ raise_exception('Empty answer') }}{% endif %}{% endfor %}" + FULL
+)
+NO_CALL_AT_END = "{% set messages = messages[:-1] if messages[-1].tool_calls else messages %}" + FULL
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -140,6 +146,8 @@ TEMPLATES = {
     "xml_tools": XML_TOOLS,
     "late_rules": LATE_RULES,
     "needs_question": NEEDS_QUESTION,
+    "no_empty_answers": NO_EMPTY_ANSWERS,
+    "no_call_at_end": NO_CALL_AT_END,
     "rules_in_question": RULES_IN_QUESTION,
     "object_arguments": OBJECT_ARGUMENTS,
     "tools_in_words": TOOLS_IN_WORDS,
@@ -294,6 +302,19 @@ def test_a_system_message_that_the_template_drops_before_outputs_joins_the_last_
     assert answered == f"[user]{rules}?[assistant]So."
 
 
+def test_an_answer_of_reasoning_alone_is_left_out_where_the_template_rejects_it() -> None:
+    items = [user("?"), reasoning("Hm."), user("!")]
+    assert prompt(DIALECTS["no_empty_answers"], *items) == "[user]?[user]!"
+    assert prompt(DIALECTS["full"], *items) == "[user]?[assistant]Hm.[user]!"
+
+
+def test_an_empty_question_stands_behind_a_call_at_the_end_where_the_template_drops_the_call() -> None:
+    called = f"[user]?[assistant](call call_a {CALL_OSLO})"
+    assert prompt(DIALECTS["no_call_at_end"], user("?"), OSLO) == f"{called}[user]"
+    assert prompt(DIALECTS["no_call_at_end"], user("?"), OSLO, RAIN) == f"{called}[tool]rain"
+    assert prompt(DIALECTS["full"], user("?"), OSLO) == called
+
+
 @pytest.mark.parametrize("template", ["plain", "no_tools", "hermes_no_tools", "strict_plain"])
 def test_tools_without_a_place_are_described_in_the_system_message(template: str) -> None:
     text = prompt(DIALECTS[template], user("Hi"), tools=[WEATHER], instructions="Be brief.")
@@ -350,6 +371,8 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
             ],
         ),
         ("late_rules", ["system message before outputs: in the last user message"]),
+        ("no_empty_answers", ["answers of reasoning alone: left out"]),
+        ("no_call_at_end", ["a call at the end: with an empty user message behind"]),
     ],
 )
 def test_changes_are_named(template: str, remarks: list[str]) -> None:
