@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from responses_app.errors import InvalidRequest
-from responses_app.runs.prepare.items.selection import CALLS, OUTPUTS
+from responses_app.protocol.items.registry import FAMILIES
 
 
 def check_results(items: Sequence[Mapping[str, Any]], paths: Sequence[str], problem: str) -> None:
@@ -14,11 +14,11 @@ def check_results(items: Sequence[Mapping[str, Any]], paths: Sequence[str], prob
 
     `paths` has the path of each item in the request, `problem` is the sentence before the ids of the calls without results.
     """
-    answered = {item["call_id"] for item in items if item["type"] in OUTPUTS}
+    answered = {item["call_id"] for item in items if item["type"] in FAMILIES.calls_by_output}
     unanswered = [
         (path, item["call_id"])
         for item, path in zip(items, paths, strict=True)
-        if item["type"] in CALLS and item["call_id"] not in answered
+        if item["type"] in FAMILIES.calls_by_output.values() and item["call_id"] not in answered
     ]
     if unanswered:
         path, ids = unanswered[0][0], ", ".join(call_id for _, call_id in unanswered)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from responses_app.errors import ApiError, InvalidRequest
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
-from responses_app.runs.prepare.items.selection import CALLS, OUTPUTS
 from responses_app.schemas.parsing import items
 
 KEYS: Final = frozenset({"type", "previous_response_id", "input"})
 # Steers of one response that are accepted and not yet input of a follow-up response.
 MAX_PENDING_STEERS: Final = 16
-_OUTPUT_TYPES: Final = {call: output for output, call in OUTPUTS.items()}
+_OUTPUT_TYPES: Final = {call: output for output, call in FAMILIES.calls_by_output.items()}
 
 
 class SteerRejected(Exception):
@@ -83,7 +83,11 @@ def input_of(steers: Sequence[SteerRequest]) -> list[dict[str, Any]]:
 
 def required_inputs(output: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a stub of the output item for every complete call. The client must send the outputs before the response can continue."""
-    calls = [item for item in output if item["type"] in CALLS and item.get("status") != "incomplete" and not item.get("async")]
+    calls = [
+        item
+        for item in output
+        if item["type"] in _OUTPUT_TYPES and item.get("status") != "incomplete" and not item.get("async")
+    ]
     return [_output_stub(call) for call in calls]
 
 
