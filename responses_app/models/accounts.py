@@ -16,6 +16,7 @@ class LoginAttempt(models.Model):
     class Meta:
         ordering = ("-id",)
         indexes = (
+            # Each sign-in counts the attempts for the account and those from the address.
             models.Index(fields=("account", "at"), name="login_attempt_account"),
             models.Index(fields=("address", "at"), name="login_attempt_address"),
         )
@@ -104,7 +105,9 @@ class AuditEntry(models.Model):
         verbose_name = "audit log entry"
         verbose_name_plural = "audit log entries"
         indexes = (
+            # Deletion of old entries.
             models.Index(fields=("at",), name="audit_at"),
+            # A repeated read is recorded once an hour only.
             models.Index(fields=("action", "object", "at"), name="audit_object"),
         )
 

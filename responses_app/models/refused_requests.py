@@ -29,8 +29,11 @@ class RefusedRequest(models.Model):
     class Meta:
         ordering = ("-id",)
         indexes = (
+            # List of a project, newest first.
             models.Index(fields=("project", "-id"), name="refused_project"),
+            # Refused requests of a project beside the responses of the same time.
             models.Index(fields=("project", "created_at"), name="refused_project_created"),
+            # The same for all projects, and the deletion of old rows.
             models.Index(fields=("created_at",), name="refused_created"),
         )
 

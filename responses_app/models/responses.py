@@ -159,8 +159,11 @@ class Response(models.Model):
             models.Index(fields=("project", "-id"), name="response_project"),
             # Maintenance archives, prunes or erases the oldest responses first.
             models.Index(fields=("log_form", "ended_at"), name="response_log_form"),
+            # List of responses with the filter of a model and none of a project.
             models.Index(fields=("model", "-id"), name="response_model"),
+            # Maintenance erases responses that are not stored some minutes after the end.
             models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
+            # Filters by time, and the figures of the overview.
             models.Index(fields=("created_at",), name="response_created"),
             # Looked up by equality alone. A hash takes a fifth of the space of the text.
             HashIndex(fields=("thread",), name="response_thread"),

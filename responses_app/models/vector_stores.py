@@ -114,6 +114,7 @@ class VectorStoreFile(models.Model):
                 name="store_file_claimed",
                 condition=models.Q(status="in_progress", claim__isnull=False),
             ),
+            # Lists of the files of a store, in both orders.
             models.Index(fields=("store", "-id"), name="store_file_order"),
         )
         constraints = (models.UniqueConstraint(fields=("store", "file"), name="store_file_unique"),)

@@ -70,6 +70,7 @@ class WebhookDelivery(models.Model):
         verbose_name_plural = "webhook deliveries"
         indexes = (
             models.Index(fields=("endpoint", "due_at"), name="delivery_due", condition=models.Q(status="pending")),
+            # Page of an endpoint, newest first.
             models.Index(fields=("endpoint", "-id"), name="delivery_endpoint"),
         )
 

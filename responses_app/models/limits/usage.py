@@ -28,6 +28,7 @@ class UsageRecord(models.Model):
     class Meta:
         ordering = ("-id",)
         indexes = (
+            # `GET /v1/organization/usage/completions` and costs of one project.
             models.Index(fields=("project", "start"), name="usage_project"),
             # Rows that are not merged yet: few.
             models.Index(fields=("seconds", "start"), name="usage_unmerged", condition=models.Q(seconds__lt=3600)),
