@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from responses_app.management.base import DatabaseCommand
+from responses_app.management.progress import ProgressLine
 from responses_app.models import Conversation
 from responses_app.store import audit_log, person
 from responses_app.store.content import erasure
@@ -60,26 +61,28 @@ class Command(DatabaseCommand):
         if not keys:
             self.stdout.write("The API keys and memberships stay; --keys erases them too.")
         if yes:
-            self._do(erasure.erase_project(project))
-            self._do(erasure.erase_keys(project) if keys else iter(()))
+            self._do(erasure.erase_project(project), counts)
+            self._do(erasure.erase_keys(project) if keys else iter(()), counts)
 
     def _conversation(self, uid: str, yes: bool) -> None:
         row = Conversation.objects.filter(uid=uid).first()
         if row is None:
             raise CommandError(f"There is no conversation {uid!r}.")
-        self._print_summary(f"conversation {uid!r}", erasure.count_conversation(row))
+        counts = erasure.count_conversation(row)
+        self._print_summary(f"conversation {uid!r}", counts)
         self.stdout.write("Items that a response outside of it needs stay.")
         if yes:
-            self._do(erasure.erase_conversation(row))
+            self._do(erasure.erase_conversation(row), counts)
 
     def _person(self, identifier: str, yes: bool) -> None:
         responses = person.responses_of(identifier)
         if not responses.exists():
             raise CommandError(f"No stored response has the safety_identifier {identifier!r}.")
-        self._print_summary(f"safety_identifier {identifier!r}", person.count_person(responses))
+        counts = person.count_person(responses)
+        self._print_summary(f"safety_identifier {identifier!r}", counts)
         self.stdout.write("Items that a response of another person continues stay, and so do uploaded files.")
         if yes:
-            self._do(person.erase_person(responses))
+            self._do(person.erase_person(responses), counts)
 
     def _user(self, name: str, yes: bool) -> None:
         user = User.objects.filter(username=name).first()
@@ -95,13 +98,23 @@ class Command(DatabaseCommand):
     def _print_summary(self, title: str, counts: Mapping[str, int]) -> None:
         self.stdout.write(f"{title}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
 
-    def _do(self, steps: Iterator[tuple[str, int]]) -> None:
-        total = Counter[str]()
+    def _do(self, steps: Iterator[tuple[str, int]], counts: Mapping[str, int]) -> None:
+        """Erase step by step. Show the progress of kinds of which `counts` has the number, and print the sums of all."""
+        total, lines = Counter[str](), dict[str, ProgressLine]()
         for kind, count in steps:
             total[kind] += count
+            # Most items go with their responses, so their number is no total.
+            if kind not in lines and kind in counts and kind != "items":
+                lines[kind] = ProgressLine(self.stdout, kind, counts[kind])
+            if kind in lines:
+                lines[kind].add(count)
         left = total.pop(erasure.LEFT, 0)
         for kind, number in total.items():
-            self.stdout.write(f"done: {number} {kind}")
+            text = f"done: {number} {kind}"
+            if kind in lines:
+                lines[kind].end(text)
+            else:
+                self.stdout.write(text)
         if left:
             self.stdout.write(
                 f"WARNING: {left} responses began meanwhile. These stay, with the conversations and items that they need. Revoke "

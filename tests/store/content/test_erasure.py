@@ -102,8 +102,10 @@ class EraseCommandTest(ApiCase):
             with self.assertRaises(CommandError):
                 await sync_to_async(export)('user "7"', str(file))
             self.assertIn("Nothing was erased", await sync_to_async(erase)("--safety-identifier", 'user "7"'))
-            output = await sync_to_async(erase)("--safety-identifier", 'user "7"', "--yes")
-            self.assertIn("done: 3 responses", output)
+            with patch("responses_app.management.progress.FILE_EVERY_S", 0.0):
+                output = await sync_to_async(erase)("--safety-identifier", 'user "7"', "--yes")
+            self.assertRegex(output, r"responses: 3 of 3, [\d,]+ a second, 0 s left\n")
+            self.assertIn("done: 3 responses\n", output)
             self.assertNotIn(MARK, await sync_to_async(contents)())
             self.assertEqual([row.uid async for row in Response.objects.all()], [other["id"]])
             self.assertEqual((await client.get(f"/v1/conversations/{uid}")).status_code, 200)
