@@ -261,6 +261,20 @@ def test_presets_of_the_browser_move_to_the_server(visitor: Visitor) -> None:
     visitor.errors.seen.clear()
 
 
+def test_preset_is_saved_after_a_sign_in_in_another_tab(visitor: Visitor) -> None:
+    page = visitor.page
+    page.locator("details.settings > summary").click()
+    page.get_by_label("Instructions").fill("Be brief.")
+    page.get_by_label("Name of the preset").fill("Brief one")
+    # A sign-in gives new tokens.
+    (token,) = (cookie for cookie in page.context.cookies() if "csrf" in cookie["name"])
+    page.context.add_cookies([{"name": token["name"], "value": "c" * 32, "url": visitor.server.url}])
+    page.get_by_role("button", name="Save preset").click()
+    expect(page.get_by_label("Preset", exact=True)).to_have_value("Brief one")
+    assert [error for error in visitor.errors.seen if "403" not in error] == []
+    visitor.errors.seen.clear()
+
+
 def test_tools_are_counted_beside_their_menu(visitor: Visitor) -> None:
     visitor.choose("weather", "dice")
     expect(visitor.page.locator("details.tool-menu > summary")).to_have_text("Tools 2")

@@ -22,10 +22,7 @@ export async function openPresets(form, url) {
   /** Sends a change, or none to fetch the presets. Returns whether the server answered. */
   async function change(values) {
     const before = name.value;
-    const body = new FormData();
-    for (const [key, value] of Object.entries(values ?? {})) body.set(key, value);
-    body.set("csrfmiddlewaretoken", document.querySelector("[name=csrfmiddlewaretoken]").value);
-    const response = await fetch(url, values ? { method: "POST", body } : {}).catch(() => null);
+    const response = await (values ? post(url, values) : fetch(url)).catch(() => null);
     problem.textContent = response?.ok ? "" : response?.status === 400 ? await response.text() : "The presets can’t be reached.";
     if (!response?.ok) return false;
     presets = await response.json();
@@ -53,4 +50,20 @@ export async function openPresets(form, url) {
   show("");
   field.parentElement.after(el("div", { class: "row" }, select, name, save, remove), problem);
   if (await change()) await importStored();
+}
+
+const tokenOf = (page) => page.querySelector("[name=csrfmiddlewaretoken]");
+
+async function post(url, values, isFirst = true) {
+  const body = new FormData();
+  for (const [key, value] of Object.entries(values)) body.set(key, value);
+  body.set("csrfmiddlewaretoken", tokenOf(document).value);
+  const response = await fetch(url, { method: "POST", body });
+  if (response.status !== 403 || !isFirst) return response;
+  // After a sign-in in another tab the page has an old token.
+  const page = await (await fetch(location.pathname)).text();
+  const token = tokenOf(new DOMParser().parseFromString(page, "text/html"));
+  if (!token) return response;
+  tokenOf(document).value = token.value;
+  return post(url, values, false);
 }
