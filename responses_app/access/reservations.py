@@ -50,8 +50,7 @@ class Reservation:
         needs = [need for limit in self._limits if (need := _need(limit, prepared)) is not None]
         if not needs:
             return prepared
-        # The end of a response with a log settles the reservation also after a death of its process.
-        worker = None if prepared.context.has_log else await manager.current().worker()
+        worker = await manager.current().worker()
         reserving = asyncio.ensure_future(sync_to_async(counters.reserve)(needs, worker))
         try:
             levels = await asyncio.shield(reserving)
@@ -73,7 +72,7 @@ class Reservation:
         calls = [level.granted for level in levels if level.limit.amount == Amount.CALLS]
         context = prepared.context
         request = replace(context.create_request, charges=self.open.charges, granted_calls=min(calls, default=None))
-        return replace(prepared, context=replace(context, create_request=request))
+        return replace(prepared, context=replace(context, create_request=request), reservation=self.open.row)
 
     def take(self) -> OpenCharges:
         """Return the reservation, which another place settles from now on."""

@@ -109,7 +109,7 @@ def create_run(create_request: CreateRequest, prepared: PreparedRequest, owner: 
     )
     log = _log(create_request, prepared, owner, now)
     if log is not None:
-        log.slot = slot
+        log.slot, log.reservation = slot, prepared.reservation
     output = ResponseOutput(writer, DurablePublisher(Broadcast(), owner.recorder, log))
     rounds = Rounds(planner.create(*planner.first()), output, planner.loop())
     hooks = make_compaction_hook(create_request, prepared), make_diagnostics_hook(create_request, prepared)

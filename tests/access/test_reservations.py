@@ -21,6 +21,7 @@ from responses_app.access import api_keys
 from responses_app.models import ApiKey, LimitCounter, OpenReservation, Project, Response, UsageRecord
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.maintenance import usage_due
+from responses_app.runs.server_tools import approvals
 from responses_app.store.limits import counters, unstored
 from responses_app.store.limits.counters import LimitLevel
 from tests.support.api.case import HELLO, ApiCase, record_text
@@ -160,6 +161,24 @@ class TokensTest(ReservationCase):
             engine.gate.set()
             usage = (await self.read(answer))[-1]["response"]["usage"]
             self.assertEqual(await self.used("tokens per day"), usage["total_tokens"])
+
+    async def test_reservation_is_given_back_when_its_process_dies_before_the_response_is_stored(self) -> None:
+        await self.limit(tokens_per_minute=10_000)
+        used: list[int] = []
+        claim = approvals.claim_denials
+
+        async def die_and_claim(*parameters: Any) -> None:
+            """Let the process seem dead to the others, between the reservation and the row of the response."""
+            used.append(await self.used("tokens per minute"))
+            await OpenReservation.objects.aupdate(worker=uuid4())
+            await sync_to_async(unstored.release_abandoned)()
+            used.append(await self.used("tokens per minute"))
+            await claim(*parameters)
+
+        async with self.serving(record_text(HELLO)) as client:
+            with patch.object(approvals, "claim_denials", die_and_claim):
+                await self.made(client, max_output_tokens=500)
+        self.assertEqual((used[0] > 500, used[1]), (True, 0))
 
     async def test_reservation_of_a_client_that_leaves_while_it_is_made_is_given_back(self) -> None:
         await self.limit(tokens_per_minute=10_000)

@@ -37,7 +37,7 @@ class Project(UsageLimits):
 
 
 class OpenReservation(models.Model):
-    """Reservation of a running response without a row in `Response`. Maintenance releases those of dead workers.
+    """Reservation of a request without a row in `Response`, or before the row. Maintenance releases those of dead workers.
 
     `differences` are those of `store.limits.counters.SETTLE_SQL`.
     """

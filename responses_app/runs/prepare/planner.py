@@ -31,12 +31,13 @@ class PreparedRequest:
     """Prepared request: everything that a run needs to begin. `parser` parses the answer.
 
     `context` is the context of the first round: with `openings` that round generates nothing, and `request` only shows that the
-    prompt fits.
+    prompt fits. `reservation` is the primary key of the `OpenReservation`, if there is one.
     """
 
     context: PromptContext
     request: GenerateRequest
     parser: OutputParser
+    reservation: int | None = None
 
 
 # Reserves what a prepared request may use of limits, and returns the request with the reservation. Raises RateLimited.

@@ -37,7 +37,7 @@ RESPONSE_COLUMNS: Final = {
     "error_code": "text",
     "created_at": "timestamptz",
 }
-# Columns of the lease and of the request, and the slot that the row of the response replaces in the count of running responses. `served`
+# Columns of the lease and of the request, and the slot and the reservation that the row of the response replaces. `served`
 # is null for a response without a request.
 REQUEST_COLUMNS: Final = {
     "served": "text",
@@ -48,6 +48,7 @@ REQUEST_COLUMNS: Final = {
     "create_request": "text",
     "prompt_tokens": "text",
     "slot": "bigint",
+    "reservation": "bigint",
 }
 _NAMES: Final = ", ".join(RESPONSE_COLUMNS)
 _TYPES: Final = ", ".join(
@@ -74,6 +75,8 @@ response AS (
   FROM given JOIN response USING (uid) WHERE served IS NOT NULL
 ), slot AS (
   DELETE FROM responses_app_concurrencyslot WHERE id = ANY(ARRAY(SELECT slot FROM given WHERE slot IS NOT NULL))
+), reservation AS (
+  DELETE FROM responses_app_openreservation WHERE id = ANY(ARRAY(SELECT reservation FROM given WHERE reservation IS NOT NULL))
 ), items AS (
   INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, response.id, item.project, 'input', item.type, item.body
   FROM {ITEM_ROWS_SQL} JOIN response ON response.uid = item.response ORDER BY item.place RETURNING id
@@ -138,6 +141,7 @@ def _opening(log: ResponseLog) -> dict[str, Any]:
         "create_request": request.create_request,
         "prompt_tokens": b64encode(encode_tokens(request.prompt_tokens)).decode(),
         "slot": log.slot,
+        "reservation": log.reservation,
     }
 
 

@@ -63,6 +63,8 @@ class ResponseLog:
     charges: Sequence[LimitCharge] = ()
     # Concurrency slot of the request, which is deleted when the row of the response is inserted.
     slot: int | None = None
+    # `OpenReservation` of the request, which is deleted then too: from then on the end of the response settles the charges.
+    reservation: int | None = None
     # Primary keys of the items, set when the items are inserted.
     input_keys: Sequence[int] = ()
     output_keys: Sequence[int] = ()
