@@ -112,7 +112,8 @@ class WorkFolder:
 
         No process of the container may run meanwhile.
         """
-        deleted = sorted(path for path in self._stored if self._is_missing(path))
+        # A copy, as requests add files meanwhile in the thread of the event loop.
+        deleted = sorted(path for path in list(self._stored) if self._is_missing(path))
         self._stored.difference_update(deleted)
         return tuple(deleted)
 
