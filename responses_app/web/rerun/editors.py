@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -84,7 +85,7 @@ def request_editors(row: Response) -> RequestEditors:
 
 def item_editors(items: Sequence[Mapping[str, Any]]) -> list[ItemEditor]:
     """Return the editors of `items`."""
-    return [_item_editor(item) for item in items]
+    return [_item_editor(item, title) for item, title in zip(items, _titles(items), strict=True)]
 
 
 def request_fields(row: Response) -> dict[str, Any]:
@@ -128,15 +129,15 @@ def history_titles(row: Response) -> list[tuple[str, str]]:
     keys = row.history[-MAX_EDITED_ITEMS:]
     bodies = dict(Item.objects.filter(pk__in=keys).values_list("pk", "body"))
     items = [json.loads(bodies[key]) for key in keys if key in bodies]
-    return [(str(item["id"]), _title(item)) for item in items]
+    return [(str(item["id"]), title) for item, title in zip(items, _titles(items), strict=True)]
 
 
-def _item_editor(item: Mapping[str, Any]) -> ItemEditor:
+def _item_editor(item: Mapping[str, Any], title: str) -> ItemEditor:
     body = json.dumps(item, ensure_ascii=False, indent=2)
     if len(body) > MAX_EDITED_CHARS:
         reference = json.dumps({"type": "item_reference", "id": item["id"]})
-        return ItemEditor(str(item["id"]), _title(item), reference, None, is_editable=False)
-    return ItemEditor(str(item.get("id") or ""), _title(item), body, only_text(item))
+        return ItemEditor(str(item["id"]), title, reference, None, is_editable=False)
+    return ItemEditor(str(item.get("id") or ""), title, body, only_text(item))
 
 
 def only_text(item: Mapping[str, Any]) -> str | None:
@@ -145,6 +146,16 @@ def only_text(item: Mapping[str, Any]) -> str | None:
     if item.get("type", "message") != "message" or not isinstance(content, list) or len(content) != 1:
         return None
     return content[0].get("text") if content[0].get("type") in ("input_text", "output_text") else None
+
+
+def _titles(items: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the titles of `items`, equal ones with numbers, as the buttons of the items have names with the title."""
+    counts: Counter[str] = Counter()
+    titles = []
+    for title in map(_title, items):
+        counts[title] += 1
+        titles.append(title if counts[title] == 1 else f"{title} ({counts[title]})")
+    return titles
 
 
 def _title(item: Mapping[str, Any]) -> str:

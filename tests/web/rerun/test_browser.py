@@ -292,20 +292,22 @@ def test_approvals_are_answered_as_recorded_or_asked_for(chat_server: Server, pa
 
 
 def test_buttons_have_names_of_their_own(chat_server: Server, page: Page) -> None:
-    messages = [{"role": "user", "content": "A first message"}, {"role": "user", "content": "Say that"}]
+    texts = ("A first message", "A first message", "Say that")
+    messages = [{"role": "user", "content": text} for text in texts]
     uid = chat_server.ask(model="tools", input=messages).json()["id"]
     page.goto(f"{chat_server.url}/responses/{uid}/rerun")
     for _ in range(2):
         page.get_by_role("button", name="Add column").click()
     column(page, "Run 2").get_by_role("button", name="Remove Run 2", exact=True).click()
     expect(column(page, "Run 3")).to_have_count(0)
-    for item in page.locator("details.item:not([open]) summary").all():
-        item.click()
+    for _ in range(2):
+        page.get_by_role("button", name="Add message").click()
+    page.locator("details.item").evaluate_all("all => all.forEach((item) => (item.open = true))")
     names: list[str] = page.locator("#rerun button").evaluate_all(
         "(all) => all.filter((one) => !one.hidden).map((one) => one.ariaLabel ?? one.textContent.trim())"
     )
     assert len(set(names)) == len(names), names
-    assert {"Remove Run 2", "Remove: User: A first message", "Continue from here, item 1"} <= set(names)
+    assert {"Remove Run 2", "Remove: User: A first message (2)", "Remove: User (2)", "Continue from here, item 1"} <= set(names)
 
 
 def test_item_is_edited_as_json_and_columns_are_added_and_removed(chat_server: Server, page: Page) -> None:

@@ -89,7 +89,15 @@ export class Editors {
     else if (target.matches("[data-as-json]")) editAsJson(item, target);
     else if (target.matches("[data-continue-own]")) for (const later of this.items.slice(this.items.indexOf(item) + 1)) later.remove();
     else if (target.matches("[data-continue]")) this.continueFrom(target.dataset.continue);
-    else if (target.matches("[data-add-item]")) this.add({ title: "User", json: JSON.stringify({ type: "message", role: "user", content: [{ type: "input_text", text: "" }] }), text: "", is_editable: true });
+    else if (target.matches("[data-add-item]")) this.add({ title: this.unused("User"), json: JSON.stringify({ type: "message", role: "user", content: [{ type: "input_text", text: "" }] }), text: "", is_editable: true });
+  }
+
+  // The buttons of an item have names with its title.
+  unused(title) {
+    const taken = this.items.map((item) => item.querySelector("summary").textContent);
+    let name = title;
+    for (let number = 2; taken.includes(name); number += 1) name = `${title} (${number})`;
+    return name;
   }
 
   drop(item) {
