@@ -56,6 +56,7 @@ LINTED: list[dict[str, Any]] = [
         "existingSecret": "true",
         "replicas": 1,
         "persistence": {"enabled": True, "storageClass": "2"},
+        "metrics": {"enabled": True},
         "ingress": {"enabled": True, "host": "*.example.com", "className": "3", "tlsSecret": "4"},
     },
 ]
@@ -73,6 +74,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"engine": ENGINE, "service": {"port": None}}, "/service': missing property 'port'"),
     ({"engine": ENGINE, "ingress": {"host": None}}, "/ingress': missing property 'host'"),
     ({"engine": ENGINE, "sandbox": {"image": None}}, "/sandbox': missing property 'image'"),
+    (
+        {"engine": ENGINE, "replicas": 1, "metrics": {"enabled": True}, "env": {"RESPONSES_METRICS_PORT": "9000"}},
+        "metrics.enabled sets RESPONSES_METRICS_PORT",
+    ),
+    ({"engine": ENGINE, "replicas": 1, "metrics": {"from": []}}, "/metrics/from"),
     ({"engine": ENGINE, "replicas": 2}, "several replicas share uploaded files: set env.RESPONSES_FILE_STORAGE"),
 ]
 
@@ -121,6 +127,21 @@ def test_chart_refuses_wrong_values(values: dict[str, Any], reason: str) -> None
     done = rendered(values)
     assert done.returncode != 0
     assert reason in done.stderr
+
+
+def test_metrics_have_a_port_of_the_pods_that_no_service_has() -> None:
+    files = json.loads(rendered({"engine": ENGINE, "replicas": 1, "metrics": {"enabled": True, "port": 9999}}).stdout)["files"]
+    (text,) = [text for name, text in files.items() if "web.yaml" in name]
+    deployment, service, policy = (resource["spec"] for resource in yaml.safe_load_all(text))
+    container = deployment["template"]["spec"]["containers"][0]
+    assert {"name": "metrics", "containerPort": 9999} in container["ports"]
+    environ = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert (environ["RESPONSES_METRICS_PORT"], environ["RESPONSES_METRICS_HOST"]) == ("9999", "0.0.0.0")  # noqa: S104
+    assert deployment["template"]["metadata"]["annotations"]["prometheus.io/port"] == "9999"
+    assert [port["name"] for port in service["ports"]] == ["http"]
+    assert [rule["ports"] for rule in policy["ingress"] if "from" in rule] == [[{"port": "metrics"}]]
+    plain = web_deployment({"engine": ENGINE, "replicas": 1})["template"]
+    assert [port["name"] for port in plain["spec"]["containers"][0]["ports"]] == ["http"]
 
 
 def web_deployment(values: dict[str, Any]) -> dict[str, Any]:
