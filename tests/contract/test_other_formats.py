@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from openai import OpenAI
+from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import BaseModel
 
@@ -26,6 +27,7 @@ FUNCTION: ChatCompletionFunctionToolParam = {
 TOOL: Any = {"name": "get_weather", "description": WEATHER["description"], "input_schema": SCHEMA}
 # The package has no temperature any more.
 GREEDY: Any = {"extra_body": {"temperature": 0}}
+TOWN: Any = [{"role": "user", "content": "Name a town."}]
 SHOWN: Any = {"type": "enabled", "budget_tokens": 1024}
 BRIEF: Any = [{"role": "system", "content": "FormatAnswer in one sentence."}]
 MOST = 80
@@ -128,9 +130,60 @@ def test_the_stream_of_a_chat_is_its_completion(client: OpenAI) -> None:
 
 
 def test_an_answer_follows_a_schema(client: OpenAI) -> None:
-    messages: Any = [{"role": "user", "content": "Name a town."}]
-    parsed = client.chat.completions.parse(model=MODELS[0], messages=messages, response_format=Town, max_tokens=400)
+    parsed = client.chat.completions.parse(model=MODELS[0], messages=TOWN, response_format=Town, max_tokens=400)
     assert isinstance(parsed.choices[0].message.parsed, Town)
+
+
+def test_the_async_client_creates_streams_and_parses_chats(server: Address) -> None:
+    messages: Any = [{"role": "user", "content": QUESTION}]
+    options: dict[str, Any] = {"model": MODELS[0], "messages": messages, "tools": [FUNCTION], "temperature": 0}
+
+    async def ask() -> tuple[Any, ...]:
+        async with AsyncOpenAI(base_url=server.base, api_key=server.key, max_retries=0) as client:
+            chats = client.chat.completions
+            answers: tuple[Any, ...] = await asyncio.gather(
+                chats.create(**options),
+                _last_chat(client, options),
+                _chunks(client, options),
+                chats.parse(model=MODELS[0], messages=TOWN, response_format=Town, max_tokens=400),
+            )
+            return answers
+
+    made, streamed, chunks, parsed = asyncio.run(ask())
+    for choice in (made.choices[0], streamed.choices[0]):
+        calls = [json.loads(call.function.arguments) for call in choice.message.tool_calls]
+        assert (choice.finish_reason, calls) == ("tool_calls", [{"city": "Paris"}])
+    pieces = [call.function.arguments for chunk in chunks for choice in chunk.choices for call in choice.delta.tool_calls or ()]
+    assert json.loads("".join(pieces)) == {"city": "Paris"}
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "tool_calls"
+    assert {chunk.id for chunk in chunks} == {chunks[0].id}
+    assert isinstance(parsed.choices[0].message.parsed, Town)
+
+
+async def _last_chat(client: AsyncOpenAI, options: dict[str, Any]) -> Any:
+    async with client.chat.completions.stream(**options) as stream:
+        assert [event.type async for event in stream][-1] == "tool_calls.function.arguments.done"
+        return await stream.get_final_completion()
+
+
+async def _chunks(client: AsyncOpenAI, options: dict[str, Any]) -> list[Any]:
+    return [chunk async for chunk in await client.chat.completions.create(**options, stream=True)]
+
+
+def test_the_async_client_creates_and_streams_messages(server: Address) -> None:
+    from anthropic import AsyncAnthropic
+
+    options: dict[str, Any] = {"model": MODELS[0], "messages": [{"role": "user", "content": QUESTION}], "tools": [TOOL]}
+
+    async def ask() -> tuple[Any, Any]:
+        async with AsyncAnthropic(base_url=server.server.url, api_key=server.key, max_retries=0) as client:
+            made = await client.messages.create(**options, max_tokens=MOST, **GREEDY)
+            async with client.messages.stream(**options, max_tokens=MOST, **GREEDY) as stream:
+                return made, await stream.get_final_message()
+
+    for message in asyncio.run(ask()):
+        assert message.stop_reason == "tool_use"
+        assert [block.input for block in message.content if block.type == "tool_use"] == [{"city": "Paris"}]
 
 
 def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any) -> None:
