@@ -154,6 +154,15 @@ def test_printed_chat_has_the_conversation_alone(visitor: Visitor) -> None:
     assert page.locator("main").evaluate("main => getComputedStyle(main).display") == "block"
 
 
+def test_field_does_not_hide_the_answer_at_a_large_zoom(visitor: Visitor) -> None:
+    # A window of 1280 pixels at 400 %.
+    visitor.page.set_viewport_size({"width": 320, "height": 256})
+    visitor.send_and_wait("markdown", "A title")
+    expect(visitor.field).to_be_in_viewport()
+    visitor.page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    expect(visitor.field).not_to_be_in_viewport()
+
+
 def test_an_ended_answer_has_no_cursor_where_its_final_form_cannot_be_loaded(visitor: Visitor) -> None:
     visitor.page.route("**/fragment*", lambda route: route.abort())
     visitor.send_and_wait("markdown", "A title")

@@ -7,7 +7,7 @@ import { autoscroll } from "./autoscroll.js";
 import { Threads } from "./threads.js";
 import { Turn, textOf } from "./turn.js";
 
-// A thread appears after this time, even without the modules for code and math.
+// A thread appears after this time, also without colours and math.
 const MAX_DRAWING_MS = 1500;
 
 class Chat {
@@ -42,7 +42,7 @@ class Chat {
     if (this.running) await (await import("./run.js")).stop(this);
   }
 
-  // Opens the thread up to a response, or with `newest` up to the newest continuation.
+  // Opens the thread up to a response, or up to its newest continuation.
   async open(id, newest = false) {
     this.running?.control.abort();
     // Send waits for the turns.

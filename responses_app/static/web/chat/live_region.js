@@ -1,4 +1,4 @@
-// ARIA live region: announces the start, the end and the problems of a response, but not each token.
+// ARIA live region: announces start, end and problems of a response, but not each token.
 import { visible } from "../visible.js";
 
 const MAX_CHARS = 600;
