@@ -16,8 +16,8 @@ MAX_NAME_CHARACTERS = 80
 
 
 def can_use(key: ApiKey, model: str) -> bool:
-    """Return True if the key may use the model of this name."""
-    return not key.allowed_models or model in key.allowed_models
+    """Return True if the key and its project may use the model of this name."""
+    return key.refusal("allowed_models", model) is None
 
 
 def usable(key: ApiKey) -> dict[str, ServedModel]:
@@ -41,8 +41,9 @@ def check_model(key: ApiKey, name: str) -> None:
     if served is None:
         message = f"The requested model '{shorten(name)}' does not exist. {available(key)}"
         raise InvalidRequest(message, param="model", code="model_not_found")
-    if not can_use(key, served.name):
-        message = f"This key may not use the model '{shorten(name)}'. {available(key)}"
+    subject = key.refusal("allowed_models", served.name)
+    if subject is not None:
+        message = f"{subject} may not use the model '{shorten(name)}'. {available(key)}"
         raise Forbidden(message, param="model", code="model_not_found")
 
 

@@ -1,4 +1,4 @@
-"""Server tools that an API key may use: names, checks and error messages."""
+"""Server tools that an API key and its project may use: names, checks and error messages."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def known_names() -> list[str]:
 
 
 def can_use(key: ApiKey, name: str) -> bool:
-    """Return True if the key may use the tool of this name, as `web_search` or `mcp:docs`."""
-    return not key.allowed_tools or name in key.allowed_tools
+    """Return True if the key and its project may use the tool of this name, as `web_search` or `mcp:docs`."""
+    return key.refusal("allowed_tools", name) is None
 
 
 def can_use_type(key: ApiKey, kind: str) -> bool:
     """Return True if the key may use tools of this type; any MCP server counts for `mcp`. Tools of clients are always allowed."""
     if kind == MCP:
-        return not key.allowed_tools or any(name.partition(":")[0] == MCP for name in key.allowed_tools)
+        names = _allowed(key)
+        return names is None or any(name.partition(":")[0] == MCP for name in names)
     return kind not in BY_TYPE or can_use(key, BY_TYPE[kind].name)
 
 
 def check_tools(key: ApiKey, tools: Sequence[Mapping[str, Any]]) -> None:
     """Check that the key may use all tools of a request that the server runs. Raises Forbidden, which names the tool."""
-    if not key.allowed_tools:
-        return
     for index, tool in enumerate(tools):
         name = _name(tool) if is_run_by_server(tool["type"]) else None
-        if name is not None and not can_use(key, name):
-            message = f"This key may not use the tool '{name}'. {_available(key)}"
+        subject = None if name is None else key.refusal("allowed_tools", name)
+        if subject is not None:
+            message = f"{subject} may not use the tool '{name}'. {_available(key)}"
             raise Forbidden(message, param=f"tools[{index}]", code="tool_not_allowed")
 
 
@@ -64,6 +64,12 @@ def _operator_label(tool: Mapping[str, Any]) -> str:
     return next((label for label, values in servers.items() if values.get("connector_id") == connector), str(connector))
 
 
+def _allowed(key: ApiKey) -> list[str] | None:
+    """Return the names that the lists of the key and of its project allow; None without a list."""
+    names = key.allowed_tools or (key.project_limits.allowed_tools if key.project_limits else [])
+    return [name for name in names if can_use(key, name)] if names else None
+
+
 def _available(key: ApiKey) -> str:
-    names = [name for name in key.allowed_tools if name != NO_TOOL]
+    names = [name for name in _allowed(key) or () if name != NO_TOOL]
     return f"Allowed tools: {', '.join(names)}." if names else "It may use no tool of this server."

@@ -6,10 +6,9 @@ import hmac
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils import timezone
@@ -25,7 +24,7 @@ MAX_REQUESTS_PER_MINUTE = 100_000
 MAX_CONCURRENT = 10_000
 # The API's smallest `max_output_tokens`.
 MIN_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS = 16, 10_000_000
-MAX_NAME, MAX_MODEL_NAME = 100, 200
+MAX_NAME = 100
 MAX_RUN_SECONDS = 7 * 24 * 3600
 
 
@@ -60,21 +59,6 @@ class ApiKey(UsageLimits):
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_CONCURRENT)),
         help_text="Responses that have not ended, in all processes. Leave blank for no limit.",
-    )
-    allowed_models = ArrayField(
-        models.CharField(max_length=MAX_MODEL_NAME),
-        default=list,
-        db_default=[],
-        blank=True,
-        help_text="Leave blank to allow all models.",
-    )
-    allowed_tools = ArrayField(
-        models.CharField(max_length=200),
-        default=list,
-        db_default=[],
-        blank=True,
-        help_text="Tools that this server runs: code_interpreter, file_search, web_search, mcp:LABEL for a server of the operator, "
-        "mcp for servers that a request names by URL, or none. Leave blank to allow all.",
     )
     max_output_tokens = LimitField(
         null=True,
@@ -125,6 +109,12 @@ class ApiKey(UsageLimits):
         """The counted limits of the key and of its project. A browser key has those of the project alone."""
         of_key = () if self.pk is None else self.counted_limits
         return of_key if self.project_limits is None else [*of_key, *self.project_limits.counted_limits]
+
+    def refusal(self, allowed: Literal["allowed_models", "allowed_tools"], name: str) -> str | None:
+        """Return the subject of a refusal if the list of the key or of its project is without the model or tool `name`, else None."""
+        subjects = ((self, "This key"), (self.project_limits, f"The project '{self.project}'"))
+        lists = [(getattr(limits, allowed), subject) for limits, subject in subjects if limits is not None]
+        return next((subject for names, subject in lists if names and name not in names), None)
 
     @property
     def limits(self) -> list[str]:

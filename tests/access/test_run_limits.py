@@ -7,14 +7,16 @@ from unittest import mock
 
 import orjson
 import pytest
+from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from project.model_limits import parse_limits
 from responses_app.engines.replay.tape import Delay, Recording
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Project
 from responses_app.runs.models import check_limits
+from responses_app.web.chat.offers import offers
 from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.web.page_case import WebCase
 
@@ -168,6 +170,31 @@ class ToolsTest(ApiCase):
             self.assertEqual(answer.status_code, 200, answer.content)
             answer = await self.post(client, tools=[{"type": "web_search"}])
             self.refused(answer, 403, "tool_not_allowed", "tools[0]", "It may use no tool of this server.")
+
+    async def test_the_lists_of_the_project_hold_too(self) -> None:
+        await self.limit(allowed_tools=["mcp:docs", "mcp:mail"])
+        project = await Project.objects.acreate(name=self.key.project, allowed_tools=["mcp:docs", "web_search"])
+        async with self.serving() as client:
+            cases = {
+                "The project 'test' may not use the tool 'mcp:mail'. Allowed tools: mcp:docs.": {"server_label": "mail"},
+                "This key may not use the tool 'mcp'.": {"server_label": "mail", "server_url": "https://other.example/mcp"},
+            }
+            for message, tool in cases.items():
+                answer = await self.post(client, tools=[{"type": "mcp", **tool}])
+                self.refused(answer, 403, "tool_not_allowed", "tools[0]", message)
+            offered = await sync_to_async(offers)("test")
+            self.assertEqual([server["label"] for server in offered["servers"]], ["docs"])
+            self.assertEqual([model.name for model in offered["models"]], ["m"])
+            model = orjson.loads((await client.get("/v1/models/m")).content)
+            self.assertEqual([server["server_label"] for server in model["mcp_servers"]], ["docs"])
+            self.assertNotIn("web_search", model["tools"])
+            project.allowed_tools, project.allowed_models = ["web_search"], ["other"]
+            await project.asave()
+            await self.limit()
+            self.assertEqual(orjson.loads((await client.get("/v1/models")).content)["data"], [])
+            self.assertEqual((await sync_to_async(offers)("test"))["models"], [])
+            message = f"The project '{self.key.project}' may not use the model 'm'. This key may use none"
+            self.refused(await self.post(client), 403, "model_not_found", "model", message)
 
     async def test_models_list_the_tools_of_the_key(self) -> None:
         await self.limit(allowed_tools=["mcp:docs"])

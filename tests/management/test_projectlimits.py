@@ -37,6 +37,17 @@ def test_limits_are_set_printed_and_removed() -> None:
 
 
 @pytest.mark.django_db
+def test_lists_of_models_and_tools_are_set_and_removed() -> None:
+    lines = project_limits("lab", "--model", "a", "--model", "b", "--tool", "web_search")
+    assert {"allowed models: a, b", "allowed tools: web_search"} <= set(lines)
+    lines = project_limits("lab", "--model", "0", "--tokens-per-day", "9")
+    assert {"allowed models: no limit", "allowed tools: web_search"} <= set(lines)
+    assert Project.objects.get(name="lab").allowed_models == []
+    with pytest.raises(CommandError, match=r"must be one of code_interpreter, .* not 'gone'"):
+        project_limits("lab", "--tool", "gone")
+
+
+@pytest.mark.django_db
 def test_limits_without_an_effect_are_warnings() -> None:
     def warnings(name: str) -> str:
         errors = io.StringIO()

@@ -10,20 +10,19 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from responses_app.access import tool_access
-from responses_app.management.arguments import text_up_to
+from responses_app.management.arguments import text_up_to, tool_name
 from responses_app.management.base import DatabaseCommand
 from responses_app.management.commands.projectlimits import NO_PRICES
 from responses_app.models import ApiKey
 from responses_app.models.keys import (
     MAX_CONCURRENT,
-    MAX_MODEL_NAME,
     MAX_NAME,
     MAX_OUTPUT_TOKENS,
     MAX_REQUESTS_PER_MINUTE,
     MAX_RUN_SECONDS,
     MIN_OUTPUT_TOKENS,
 )
+from responses_app.models.limits.fields import MAX_MODEL_NAME
 from responses_app.server.bootstrap.first_api_key import unshared_secret_key
 from responses_app.store import audit_log
 
@@ -67,7 +66,7 @@ class Command(DatabaseCommand):
             "--tool",
             action="append",
             default=[],
-            type=_tool,
+            type=tool_name,
             help="allow only this tool of the server; repeat to allow several: "
             "code_interpreter, file_search, web_search, mcp:LABEL, mcp, or none (default: all tools)",
         )
@@ -110,13 +109,6 @@ def _usage_limits(options: Mapping[str, Any]) -> dict[str, Any]:
             except ValidationError as error:
                 raise CommandError(f"{name}: {' '.join(error.messages)}") from error
     return limits
-
-
-def _tool(text: str) -> str:
-    names = tool_access.known_names()
-    if text not in names:
-        raise ArgumentTypeError(f"must be one of {', '.join(names)}, not {text!r}")
-    return text
 
 
 def _upto(most: int, least: int = 1) -> Any:

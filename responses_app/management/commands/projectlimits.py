@@ -10,18 +10,21 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from responses_app.management.arguments import text_up_to, tool_name
 from responses_app.management.base import DatabaseCommand
 from responses_app.models import ApiKey, Membership, Project
+from responses_app.models.limits.fields import MAX_MODEL_NAME
 from responses_app.store import audit_log
 
 FIELDS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "storage_mib", "retention_days")
+LISTS = ("allowed_models", "allowed_tools")
 NO_PRICES = "WARNING: RESPONSES_PRICES is empty here, so responses cost nothing and no spend is limited."
 
 
 class Command(DatabaseCommand):
     """Command `projectlimits`."""
 
-    help = "Set limits of a project and print all limits of the project. 0 removes a limit."
+    help = "Set limits of a project and print all limits of the project. 0 removes a limit, and a list of models or tools."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
@@ -29,13 +32,16 @@ class Command(DatabaseCommand):
         for name in FIELDS:
             field = Project._meta.get_field(name)
             parser.add_argument(f"--{name.replace('_', '-')}", metavar="N", help=str(getattr(field, "help_text", "")))
+        for option, dest, kind in (("model", "allowed_models", text_up_to(MAX_MODEL_NAME)), ("tool", "allowed_tools", _tool)):
+            help_text = f"allow only this {option}, besides the limits of keys; repeat to allow several (default: as before)"
+            parser.add_argument(f"--{option}", dest=dest, type=kind, action="append", help=help_text)
 
     def handle(self, *_args: Any, name: str, **options: Any) -> None:
         """Run the command."""
         project = Project.objects.filter(name=name).first() or Project(name=name)
-        changes = {field: options[field] for field in FIELDS if options[field] is not None}
+        changes = {field: options[field] for field in (*FIELDS, *LISTS) if options[field] is not None}
         for field, value in changes.items():
-            setattr(project, field, None if value == "0" else value)
+            setattr(project, field, None if value == "0" else [] if value == ["0"] else value)
         try:
             project.full_clean()
         except ValidationError as error:
@@ -47,6 +53,8 @@ class Command(DatabaseCommand):
         for field in FIELDS:
             value = getattr(project, field)
             self.stdout.write(f"{field.replace('_', ' ')}: {'no limit' if value is None else value}")
+        for field in LISTS:
+            self.stdout.write(f"{field.replace('_', ' ')}: {', '.join(getattr(project, field)) or 'no limit'}")
         if project.spend_per_month is not None and not settings.RESPONSES_PRICES:
             self.stderr.write(NO_PRICES)
         if not any(model.objects.filter(project=name).exists() for model in (ApiKey, Membership)):
@@ -59,3 +67,7 @@ class Command(DatabaseCommand):
             project.save()
             what = f"project {project}: {', '.join(changes)}"
             audit_log.record(audit_log.command(), f"project.{verb}", what, project.name)
+
+
+def _tool(text: str) -> str:
+    return text if text == "0" else tool_name(text)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
@@ -18,6 +19,7 @@ MAX_TOKENS: Final = 10**15
 MAX_CALLS: Final = 10**9
 MAX_SPEND: Final = Decimal("9999999.99")
 MAX_DAYS: Final = 36_500
+MAX_MODEL_NAME: Final = 200
 # Money is counted in billionths of the currency unit: a price of 0.001 for a million tokens is one of these for a token.
 NANO: Final = 10**9
 
@@ -45,7 +47,7 @@ class CountedLimit:
 
 
 class UsageLimits(models.Model):
-    """Limits on tokens, spend and tool calls, and the retention of responses. Null is no limit."""
+    """Limits on tokens, spend and tool calls, the retention of responses, and allowed models and tools. Null or empty is no limit."""
 
     tokens_per_minute = BigLimitField(
         null=True,
@@ -78,6 +80,21 @@ class UsageLimits(models.Model):
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MAX_DAYS)),
         help_text="Days after which responses are deleted. The shortest time counts. Leave blank for the time of the server.",
+    )
+    allowed_models = ArrayField(
+        models.CharField(max_length=MAX_MODEL_NAME),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Leave blank to allow all models.",
+    )
+    allowed_tools = ArrayField(
+        models.CharField(max_length=200),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="Tools that this server runs: code_interpreter, file_search, web_search, mcp:LABEL for a server of the operator, "
+        "mcp for servers that a request names by URL, or none. Leave blank to allow all.",
     )
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Tools of the server that the chat page offers, and example prompts."""
+"""Models and tools of the server that the chat page offers, and example prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from responses_app.models import VectorStore
+from responses_app.access import model_access, tool_access
+from responses_app.models import ApiKey, Project, VectorStore
+from responses_app.runs import manager
 from responses_app.store.vector_stores import stores as vector_stores
 from responses_app.tools.registry import is_run_by_server
 from responses_app.tools.sandbox_access import sandbox_problem
@@ -36,14 +38,18 @@ EXAMPLES = (
 
 
 def offers(project: str) -> dict[str, Any]:
-    """Return the template variables of the tools that a user in `project` can switch on, and of the examples."""
-    built_in, servers = dict(_built_in()), _mcp_servers()
+    """Return the template variables of the models and tools that a user in `project` may choose, and of the examples."""
+    key = ApiKey(project=project)
+    key.project_limits = Project.objects.filter(name=project).first()
+    built_in = {kind: label for kind, label in _built_in() if tool_access.can_use_type(key, kind)}
+    servers = [server for server in _mcp_servers() if tool_access.can_use(key, f"{tool_access.MCP}:{server['label']}")]
     available = {"offered": set(built_in), "servers": {server["label"] for server in servers}}
     examples = EXAMPLES if settings.RESPONSES_DEMO_TOOLS else ()
     return {
+        "models": [model for model in manager.current().served.values() if model_access.can_use(key, model.name)],
         "built_in": built_in.items(),
         "servers": servers,
-        "stores": _stores(project),
+        "stores": _stores(project) if tool_access.can_use_type(key, "file_search") else (),
         "examples": [example for example in examples if example.value in available[example.tool]],
     }
 

@@ -93,7 +93,6 @@ def _page_context(request: HttpRequest, project: str) -> dict[str, Any]:
         **_list_context(request, project),
         "section": "chat",
         "projects": permissions.projects(request.user, needed_role(request)),
-        "models": list(manager.current().served.values()),
         "real_model_command": real_model_command(manager.current().served.values()),
         "efforts": EFFORTS,
         "tools": TOOLS,
