@@ -24,6 +24,7 @@ from responses_app.tools.mcp.errors import (
     McpError,
     http_error,
 )
+from responses_app.tools.mcp.transport.lone_surrogates import SurrogateReplacer
 from responses_app.tools.mcp.transport.value_count import ValueCount
 
 # Statuses whose JSON-RPC errors say more than the status. The others come from proxies and from checks of credentials.
@@ -93,18 +94,20 @@ class FailureTransport(httpx2.AsyncBaseTransport):
 
 
 class _MarkingStream(httpx2.AsyncByteStream):
-    """Body whose errors carry the mark of a failure in their messages. Too many values are an error."""
+    """Body whose errors carry the mark of a failure in their messages. Too many values are an error, lone surrogates are replaced."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, mark: Callable[[McpError], str], count: ValueCount) -> None:
         self._stream, self._mark, self._count = stream, mark, count
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        replacer = SurrogateReplacer()
         try:
             async for chunk in self._stream:
                 if self._count.is_exceeded_by(chunk):
                     break
-                yield chunk
+                yield replacer.replace(chunk)
             else:
+                yield replacer.end()
                 return
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             failure = (
