@@ -47,7 +47,11 @@ class Command(DatabaseCommand):
             "--key", metavar="KEY", help="API key for --url (default: VERBATIM_API_KEY, or api_key in the data folder)"
         )
         parser.add_argument(
-            "--wait", metavar="SECONDS", type=parse_seconds, default=0, help="with --url: time that a quiet WebSocket must last"
+            "--wait",
+            metavar="SECONDS",
+            type=parse_seconds,
+            default=0,
+            help="with --url: time that a quiet WebSocket and a silent request must last",
         )
         parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 import httpx2
 
 from responses_app.server.doctor.findings import FAILED, OK, SKIPPED, WARNING, Check, CheckResults, FindingStatus
+from responses_app.server.doctor.silence import KEY_REFUSED, LIMIT_S, NO_MODEL, authorization, check_silent_request, models
 
-LIMIT_S: Final = 20.0
 STREAM_LIMIT_S: Final = 120.0
 # A request with an image as a data URL may be as long.
 BODY_BYTES: Final = 20 * 1024 * 1024
@@ -35,10 +35,6 @@ BUFFERED_SHARE: Final = 0.2
 # Length of the stream, and of a second one when the first is too short.
 STREAM_TOKENS: Final = (200, 4_000)
 NO_KEY: Final = "Give a key with --key, or run this where the data folder has the file api_key."
-KEY_REFUSED: Final = (
-    "The server refuses the key. Give a valid key with --key; if it is valid without the proxy, let the proxy pass the header "
-    "Authorization on."
-)
 NO_BUFFERING: Final = "Switch buffering off: nginx `proxy_buffering off`, and no compression of text/event-stream."
 
 
@@ -52,6 +48,7 @@ def checks(url: str, key: str, wait_s: float) -> list[tuple[str, Check]]:
         "body size": check_body_size,
         "buffering": check_buffering,
         "WebSocket": partial(check_websocket, wait_s=wait_s),
+        "silent request": partial(check_silent_request, wait_s=wait_s),
     }
     checked = {name: partial(check, url, key) if key else _without_key for name, check in with_key.items()}
     return [*first, ("host header", partial(check_host, url)), *checked.items()]
@@ -130,7 +127,7 @@ def check_host(url: str) -> CheckResults:
 def check_body_size(url: str, key: str) -> CheckResults:
     """Send an empty JSON object after white space: the server answers 400, and a proxy with a small limit 413."""
     body, size = b" " * BODY_BYTES + b"{}", f"{BODY_BYTES // 1024**2} MiB"
-    headers = {**_authorization(key), "Content-Type": "application/json"}
+    headers = {**authorization(key), "Content-Type": "application/json"}
     try:
         answer = httpx2.post(f"{url}/v1/responses/input_tokens", content=body, headers=headers, timeout=STREAM_LIMIT_S)
     except httpx2.HTTPError as error:
@@ -153,19 +150,14 @@ def check_body_size(url: str, key: str) -> CheckResults:
 
 def check_buffering(url: str, key: str) -> CheckResults:
     """Stream a response, and compare the arrival of the pieces with the time at which the server began the answer."""
-    answer = httpx2.get(f"{url}/v1/models", headers=_authorization(key), timeout=LIMIT_S)
-    if answer.status_code == httpx2.codes.UNAUTHORIZED:
-        yield FAILED, KEY_REFUSED
+    names = models(url, key)
+    if not names:
+        yield (FAILED, KEY_REFUSED) if names is None else (SKIPPED, NO_MODEL)
         return
-    models: list[dict[str, Any]] = answer.json().get("data", [])
-    if not models:
-        yield SKIPPED, "The server has no model that is ready."
-        return
-    model = str(models[0]["id"])
     finding = SKIPPED, ""
     for tokens in STREAM_TOKENS:
-        arrivals = _stream_arrivals(url, key, model, tokens)
-        finding = arrivals if isinstance(arrivals, tuple) else judge_stream(model, arrivals)
+        arrivals = _stream_arrivals(url, key, names[0], tokens)
+        finding = arrivals if isinstance(arrivals, tuple) else judge_stream(names[0], arrivals)
         if finding[0] != SKIPPED:
             break
     yield finding
@@ -176,7 +168,7 @@ def _stream_arrivals(url: str, key: str, model: str, tokens: int) -> list[float]
     body = {"model": model, "input": "Count from 1 to 100.", "stream": True, "store": False, "max_output_tokens": tokens}
     body["ignore_eos"] = True
     began = time.monotonic()
-    with httpx2.stream("POST", f"{url}/v1/responses", json=body, headers=_authorization(key), timeout=STREAM_LIMIT_S) as answer:
+    with httpx2.stream("POST", f"{url}/v1/responses", json=body, headers=authorization(key), timeout=STREAM_LIMIT_S) as answer:
         if answer.status_code != httpx2.codes.OK:
             return SKIPPED, f"The request of a stream is answered {answer.status_code}, so buffering cannot be seen."
         if encoding := answer.headers.get("content-encoding"):
@@ -273,10 +265,6 @@ def _connect(parts: SplitResult) -> socket.socket:
     except BaseException:
         link.close()
         raise
-
-
-def _authorization(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"}
 
 
 def _without_key() -> CheckResults:

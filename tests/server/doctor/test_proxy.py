@@ -135,7 +135,7 @@ def failed(findings: dict[str, Finding]) -> set[str]:
 def test_a_proxy_without_faults_has_no_finding(shared: Server) -> None:
     findings = examine(shared, ProxyFaults(), wait_s=0.2)
     assert {name: finding for name, finding in findings.items() if finding.status != OK} == {}
-    assert set(findings) == {"TLS", "proxy", "host header", "body size", "buffering", "WebSocket"}
+    assert set(findings) == {"TLS", "proxy", "host header", "body size", "buffering", "WebSocket", "silent request"}
     assert findings["WebSocket"].message == "A quiet WebSocket stays open for 0.2 s."
 
 
@@ -150,7 +150,7 @@ def test_a_proxy_without_faults_has_no_finding(shared: Server) -> None:
     ],
 )
 def test_each_fault_of_a_proxy_is_named_with_a_remedy(shared: Server, faults: ProxyFaults, name: str, remedy: str) -> None:
-    findings = examine(shared, faults, wait_s=10 if faults.closes_after_s else 0.2)
+    findings = examine(shared, faults, wait_s=3 if faults.closes_after_s else 0.2)
     assert failed(findings) == {name}
     assert remedy in findings[name].message
 
@@ -253,7 +253,12 @@ def test_a_redirect_is_named() -> None:
 
 def test_checks_without_a_key_are_skipped_and_a_wrong_key_is_named(shared: Server) -> None:
     without = {finding.name: finding for finding in run_checks(proxy.checks(shared.url, "", 0))}
-    assert {name for name, finding in without.items() if finding.status == SKIPPED} == {"body size", "buffering", "WebSocket"}
+    assert {name for name, finding in without.items() if finding.status == SKIPPED} == {
+        "body size",
+        "buffering",
+        "WebSocket",
+        "silent request",
+    }
     # A proxy that removes the header has the same effect.
     wrong = {finding.name: finding.message for finding in run_checks(proxy.checks(shared.url, "sk-wrong", 0))}
     assert {name for name, message in wrong.items() if "let the proxy pass the header Authorization on" in message} == {
