@@ -13,8 +13,6 @@ import argparse
 import asyncio
 import os
 import random
-import re
-import subprocess
 import tempfile
 import time
 from collections import Counter
@@ -33,7 +31,8 @@ import psycopg
 from bench.soak.sessions import SESSIONS, Session
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
 from bench.support.markdown import markdown_row, number_table
-from bench.support.servers import ROOT, BenchServer, end_on_sigterm, python, serve
+from bench.support.servers import BenchServer, end_on_sigterm, python, serve
+from bench.support.sign_in import sign_in
 from responses_app.installation.database_url import superuser_url
 
 PORT: Final = 8831
@@ -133,7 +132,7 @@ def main() -> None:
             psycopg.connect(superuser_url(data), autocommit=True) as link,
             httpx2.Client(base_url=f"http://127.0.0.1:{options.port}", follow_redirects=True, timeout=60) as pages,
         ):
-            _sign_in(pages, data)
+            sign_in(pages, data)
             soak = Soak(server, data, link, pages, Tally())
             rows = asyncio.run(_run(soak, options))
     if options.write_docs:
@@ -155,17 +154,6 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument(WRITE_DOCS, action="store_true", help="write the table to docs/operations")
     return parser.parse_args()
-
-
-def _sign_in(pages: httpx2.Client, data: Path) -> None:
-    """Sign in by a link of `manage.py signin`."""
-    environ = {**{name: value for name, value in os.environ.items() if name != "DATABASE_URL"}, "RESPONSES_DATA_DIR": str(data)}
-    command = [python(), str(ROOT / "manage.py"), "signin", "--url", str(pages.base_url)]
-    printed = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
-    link = re.search(r"http\S+", printed)
-    if link is None:
-        raise RuntimeError(f"manage.py signin printed no link: {printed}")
-    pages.get(link[0]).raise_for_status()
 
 
 async def _run(soak: Soak, options: argparse.Namespace) -> list[list[float]]:
