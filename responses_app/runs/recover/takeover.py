@@ -123,6 +123,9 @@ async def _load_run(pk: int) -> StoredRun | None:
     create_request = CreateRequest.load(loaded.create_request, input_context.items, secrets)
     create_request = replace(create_request, request_id=row.request_id)
     prompt, log = decode_tokens(loaded.prompt_tokens), await reader.frames_with_tokens(pk)
+    if not log:
+        # This process was slow: another one has ended the response since, and its log is archived or deleted.
+        return None
     return StoredRun(row, loaded.lease, create_request, before, input_context, prompt, log, loaded.running_s)
 
 

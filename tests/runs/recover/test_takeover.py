@@ -23,6 +23,8 @@ from responses_app.observability.records import EndedResponse
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from responses_app.runs.new_run import RunOwner
+from responses_app.runs.recover.takeover import take_over
 from responses_app.store.log.rows.event_codec import NO_DATA, pack_events
 from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, record_text, tokens
 from tests.support.store.stored_events import read_stored_events, row_frames
@@ -279,6 +281,19 @@ class TakeoverTest(ApiCase):
             self.assertEqual((await self.read(first))[-1]["type"], "response.failed")
             again = await client.post("/v1/responses", bound, content_type="application/json", headers=headers)
             self.assertEqual((await self.read(again))[-1]["type"], "response.completed")
+
+    async def test_response_whose_log_was_archived_since_is_not_taken_over(self) -> None:
+        async with self.two(record_text(HELLO)) as (client, second):
+            await self.made(client)
+            row = await Response.objects.aget()
+            # As when the lease is read before another process ends the response, and the log behind that.
+            await Response.objects.aupdate(ended_at=None, status="in_progress")
+            await Lease.objects.acreate(response=row, worker=uuid4(), model="m")
+            await Event.objects.all().adelete()
+            services = await second.start()
+            owner = RunOwner(services.recorder, services.lease_keeper.worker)
+            self.assertIsNone(await take_over(row.pk, owner, second.served, lambda _request, _uid: None))
+            await Lease.objects.all().adelete()
 
     async def test_log_probabilities_are_not_lost(self) -> None:
         def likely(text: str) -> Tokens:
