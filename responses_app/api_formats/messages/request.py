@@ -32,7 +32,7 @@ from responses_app.models import ApiFormat, ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
-from responses_app.validation.base import drop_nulls, validate
+from responses_app.validation.base import check_tools, drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing
 
 _SCHEMA_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -126,6 +126,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
     names = FIELDS if body.output_format is None else {**FIELDS, "text.format": "output_format"}
     paths = RequestPaths(names, INSIDE, INSIDE_TOOLS, WORDS)
+    check_tools(len(body.tools or ()), ("tools",))
     entries, added = changed_tools(body.tools or (), inputs.tool_changes)
     tools, paths.tools = _tools(body, entries, inputs.loaded_tools | added)
     paths.items, paths.parts = inputs.paths, inputs.parts
