@@ -1,4 +1,4 @@
-"""Tables of fields in docs/api/chat-completions.md and messages.md, row by row, against one request with the field and one without."""
+"""Each row of the field tables in docs/api/chat-completions.md and messages.md, compared by requests with and without the field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLIENT_TOOL = {"name": "get_weather", "input_schema": TOOL["parameters"]}
 
 @dataclass(frozen=True)
 class FieldProbe:
-    """Value of a field, the other fields of the request, and what the model generates."""
+    """Value of a field, the other fields of the request, and the output of the model."""
 
     value: Any
     others: Mapping[str, Any] = field(default_factory=dict)
@@ -118,7 +118,7 @@ MESSAGES: Mapping[str, FieldProbe] = {
 
 @dataclass(frozen=True)
 class FieldObservation:
-    """Effects of a request, and the message of its error."""
+    """Effects of a request, and the message of the error."""
 
     effects: Mapping[str, Any]
     error: str

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import Phase, example, given, settings
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import BaseModel
 
+from tests.support import plain_http
+from tests.support.api_formats.same_meaning import FORCED_CALL, FORMATS, GREETING, FormatAnswer, Meaning, meanings
 from tests.support.contract_server import Address
+from tests.support.hypothesis_profile import examples
 from tests.support.request_bodies import WEATHER
 
 pytestmark = pytest.mark.engine
@@ -29,19 +32,8 @@ TOOL: Any = {"name": "get_weather", "description": WEATHER["description"], "inpu
 GREEDY: Any = {"extra_body": {"temperature": 0}}
 TOWN: Any = [{"role": "user", "content": "Name a town."}]
 SHOWN: Any = {"type": "enabled", "budget_tokens": 1024}
-BRIEF: Any = [{"role": "system", "content": "FormatAnswer in one sentence."}]
 MOST = 80
-# Choices of tools in Responses and Chat Completions, and their names in Messages.
-CHOICES = {"auto": "auto", "required": "any"}
-# Question, messages of the system, and choice of tools; without one the request has no tools.
-CASES: list[tuple[str, Any, str]] = [
-    ("Hello!", [], ""),
-    ("What is 17 + 25?", BRIEF, ""),
-    ("Tell me a story about a dragon.", [], ""),
-    ("What is the weather in Lima and in Oslo?", BRIEF, "auto"),
-    ("How is the weather in Reykjavík today?", [], "required"),
-    ("Hello!", BRIEF, "auto"),
-]
+PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 
 
 class Town(BaseModel):
@@ -59,57 +51,34 @@ def anthropic_client(server: Address) -> Iterator[Any]:
         yield made
 
 
-@dataclass(frozen=True, slots=True)
-class FormatAnswer:
-    """Meaning of an answer in every format: text, calls with their arguments, and the tokens of prompt and answer."""
+@pytest.mark.parametrize(
+    ("model", "efforts", "images", "count"),
+    [("demo-chat", ("none", "medium"), True, 200), ("demo-harmony", ("low", "high"), False, 100)],
+)
+def test_the_three_formats_give_the_same_texts_and_calls(
+    server: Address, model: str, efforts: Sequence[str], images: bool, count: int
+) -> None:
+    answers: list[FormatAnswer] = []
+    headers = {"Authorization": f"Bearer {server.key}", "anthropic-version": "2023-06-01"}
+    with plain_http.client(base_url=server.base, headers=headers, timeout=120) as client:
 
-    text: str
-    calls: list[tuple[str, Any]]
-    tokens: tuple[int, int]
+        @settings(max_examples=examples(count, 0.05), phases=PHASES, derandomize=True, database=None)
+        @given(meanings(efforts, images=images, spaced=True))
+        @example(FORCED_CALL)
+        @example(GREETING)
+        def ask(meaning: Meaning) -> None:
+            made = {}
+            for path, (body_of, answer_of) in FORMATS.items():
+                response = client.post(f"/{path}", json={"model": model, **body_of(meaning)})
+                assert response.status_code == 200, (path, response.text)
+                made[path] = answer_of(response.json())
+            of_response = made.pop("responses")
+            assert made == dict.fromkeys(made, of_response)
+            answers.append(of_response)
 
-
-@pytest.mark.parametrize("model", MODELS)
-def test_the_three_formats_give_the_same_texts_and_calls(client: OpenAI, anthropic_client: Any, model: str) -> None:
-    answers = []
-    for seed, (question, system, choice) in enumerate(CASES if model == "demo-chat" else CASES[::2]):
-        messages: list[Any] = [{"role": "user", "content": question}]
-        sampling = {"temperature": 0.8, "seed": seed}
-        of_response = response_answer(client, model, [*system, *messages], choice, sampling)
-        assert chat_answer(client, model, [*system, *messages], choice, sampling) == of_response
-        assert message_answer(anthropic_client, model, system, messages, choice, sampling) == of_response
-        answers.append(of_response)
-    assert len({answer.text for answer in answers if not answer.calls}) > 1
+        ask()
+    assert any(answer.text for answer in answers)
     assert any(answer.calls for answer in answers)
-
-
-def response_answer(client: OpenAI, model: str, items: Any, choice: str, sampling: Any) -> FormatAnswer:
-    """Ask in the format of Responses."""
-    tools: Any = {"tools": [{**WEATHER, "strict": False}], "tool_choice": choice} if choice else {}
-    made = client.responses.create(model=model, input=items, max_output_tokens=MOST, extra_body=sampling, **tools)
-    calls = [(item.name, json.loads(item.arguments)) for item in made.output if item.type == "function_call"]
-    assert made.usage is not None
-    return FormatAnswer(made.output_text, calls, (made.usage.input_tokens, made.usage.output_tokens))
-
-
-def chat_answer(client: OpenAI, model: str, messages: Any, choice: str, sampling: Any) -> FormatAnswer:
-    """Ask in the format of Chat Completions."""
-    tools: Any = {"tools": [FUNCTION], "tool_choice": choice} if choice else {}
-    made = client.chat.completions.create(model=model, messages=messages, max_tokens=MOST, **sampling, **tools)
-    message: Any = made.choices[0].message
-    calls = [(call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()]
-    assert made.usage is not None
-    return FormatAnswer(message.content or "", calls, (made.usage.prompt_tokens, made.usage.completion_tokens))
-
-
-def message_answer(client: Any, model: str, system: Any, messages: Any, choice: str, sampling: Any) -> FormatAnswer:
-    """Ask in the format of Messages."""
-    options = {"system": system[0]["content"]} if system else {}
-    tools = {"tools": [TOOL], "tool_choice": {"type": CHOICES[choice]}} if choice else {}
-    made = client.messages.create(model=model, messages=messages, max_tokens=MOST, extra_body=sampling, **options, **tools)
-    calls = [(block.name, block.input) for block in made.content if block.type == "tool_use"]
-    counted = made.usage.input_tokens + made.usage.cache_read_input_tokens
-    text = "".join(block.text for block in made.content if block.type == "text")
-    return FormatAnswer(text, calls, (counted, made.usage.output_tokens))
 
 
 def test_the_stream_of_a_chat_is_its_completion(client: OpenAI) -> None:

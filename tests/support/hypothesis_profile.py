@@ -17,9 +17,9 @@ DEFAULT = 100
 SHARE = 0.3
 
 
-def examples(count: int) -> int:
-    """Return the number of examples of a test that has `count` of them with `TEST_EXAMPLES=all`."""
-    return count if os.environ.get("TEST_EXAMPLES") == "all" else max(round(count * SHARE), 1)
+def examples(count: int, share: float = SHARE) -> int:
+    """Return the number of examples of a test: `count` with `TEST_EXAMPLES=all`, else this share of `count`."""
+    return count if os.environ.get("TEST_EXAMPLES") == "all" else max(round(count * share), 1)
 
 
 def load() -> None:
