@@ -102,6 +102,23 @@ async def progressive_jpegs(target: MeasuredTarget) -> None:
     await repeat(target, itertools.repeat(body), 10, path="/v1/conversations", limit_s=LEAVE_AFTER_S)
 
 
+CHAT = "/v1/chat/completions"
+MESSAGES = "/v1/messages"
+FORMAT_ATTACKS: dict[str, Attack] = {
+    "chat-messages-65000": same(
+        lambda model: payloads.chat_completion(model, messages=payloads.messages(65_000)), 2, path=CHAT
+    ),
+    "chat-texts-65000": same(lambda model: payloads.chat_completion(model, messages=payloads.texts(65_000)), 2, path=CHAT),
+    "chat-tools-65000": same(
+        lambda model: payloads.chat_completion(model, tools=payloads.chat_functions(65_000)), 2, path=CHAT
+    ),
+    "messages-messages-65000": same(
+        lambda model: payloads.message(model, messages=payloads.messages(65_000)), 2, path=MESSAGES
+    ),
+    "messages-blocks-65000": same(lambda model: payloads.message(model, messages=payloads.texts(65_000)), 2, path=MESSAGES),
+    "messages-calls-30000": same(lambda model: payloads.message(model, messages=payloads.calls(30_000)), 2, path=MESSAGES),
+    "messages-tools-65000": same(lambda model: payloads.message(model, tools=payloads.client_tools(65_000)), 2, path=MESSAGES),
+}
 ATTACKS: dict[str, Attack] = {
     "lark-doubling-terminals": same(lambda model: payloads.lark(model, payloads.doubling_terminals())),
     "lark-optionals": same(lambda model: payloads.lark(model, "start: " + '"a"? ' * 18)),
@@ -117,6 +134,7 @@ ATTACKS: dict[str, Attack] = {
     "messages-65000": same(lambda model: payloads.create(model, input=payloads.messages(65_000)), 2),
     "truncation-20000": same(lambda model: payloads.create(model, input=payloads.messages(20_000), truncation="auto"), 2),
     "tools-65000": same(lambda model: payloads.create(model, tools=payloads.functions(65_000)), 2),
+    **FORMAT_ATTACKS,
     "unfinished-bodies": unfinished_bodies,
     "unfinished-messages": unfinished_messages,
     "burst-1000": burst,

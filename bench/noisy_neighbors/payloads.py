@@ -14,12 +14,23 @@ GRAMMAR_LEVELS = 24
 JPEG_SIDE_PX = 7000
 JPEG_EXTRA_SCANS = 2000
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}}}
 _START_OF_SCAN, _END_OF_IMAGE, _HUFFMAN_TABLE = b"\xff\xda", b"\xff\xd9", b"\xff\xc4"
 
 
 def create(model: str, **fields: Any) -> bytes:
     """Encode the body of `POST /v1/responses`."""
     return json.dumps({"model": model, "input": "Hi", "max_output_tokens": 16, **fields}).encode()
+
+
+def chat_completion(model: str, **fields: Any) -> bytes:
+    """Encode the body of `POST /v1/chat/completions`."""
+    return json.dumps({"model": model, "messages": messages(1), "max_tokens": 16, **fields}).encode()
+
+
+def message(model: str, **fields: Any) -> bytes:
+    """Encode the body of `POST /v1/messages`."""
+    return json.dumps({"model": model, "messages": messages(1), "max_tokens": 16, **fields}).encode()
 
 
 def lark(model: str, definition: str) -> bytes:
@@ -107,7 +118,28 @@ def messages(count: int, text: str = "word") -> list[dict[str, str]]:
     return [{"role": "user", "content": text} for _ in range(count)]
 
 
+def texts(count: int) -> list[dict[str, Any]]:
+    """Return a user message of many short texts, for Chat Completions and Messages."""
+    return [{"role": "user", "content": [{"type": "text", "text": "word"}] * count}]
+
+
+def calls(count: int) -> list[dict[str, Any]]:
+    """Return a conversation of Messages with many calls in an answer, and the results in the next message."""
+    uses = [{"type": "tool_use", "id": f"t{number}", "name": "f", "input": {"a": "b"}} for number in range(count)]
+    results = [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "word"} for number in range(count)]
+    return [*messages(1), {"role": "assistant", "content": uses}, {"role": "user", "content": results}]
+
+
+def chat_functions(count: int) -> list[dict[str, Any]]:
+    """Return many function tools of Chat Completions."""
+    return [{"type": "function", "function": {"name": f"f{number}", "parameters": PARAMETERS}} for number in range(count)]
+
+
+def client_tools(count: int) -> list[dict[str, Any]]:
+    """Return many tools of Messages."""
+    return [{"name": f"f{number}", "input_schema": PARAMETERS} for number in range(count)]
+
+
 def functions(count: int) -> list[dict[str, Any]]:
     """Return many function tools."""
-    parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
-    return [{"type": "function", "name": f"f{number}", "parameters": parameters} for number in range(count)]
+    return [{"type": "function", "name": f"f{number}", "parameters": PARAMETERS} for number in range(count)]
