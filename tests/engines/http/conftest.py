@@ -41,9 +41,15 @@ def connected(runner: asyncio.Runner, process: subprocess.Popen[bytes], url: str
 
 
 @pytest.fixture(scope="package")
-def server(seeing: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+def vllm_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of the server's log."""
+    return tmp_path_factory.mktemp("vllm") / "log"
+
+
+@pytest.fixture(scope="package")
+def server(seeing: Path, vllm_log: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """Run the server. Return its process and its engine URL. The last test of `test_vllm_server.py` kills the server."""
-    with serving(seeing) as (process, url):
+    with serving(seeing, log=vllm_log) as (process, url):
         yield process, f"{url}?priority=1"
 
 

@@ -44,6 +44,14 @@ def test_engine_reads_the_served_model(engine: HttpVllm, seeing: Path) -> None:
     assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(seeing), checkpoint.MAX_MODEL_LEN)
 
 
+def test_log_of_vllm_has_the_ids_of_the_request_and_of_the_response(
+    runner: asyncio.Runner, engine: HttpVllm, vllm_log: Path
+) -> None:
+    request = make_request(id="resp_0123", request_id="req_4567")
+    runner.run(collect(engine, request))
+    wait_until(lambda: "req_4567-resp_0123" in vllm_log.read_text(errors="replace"))
+
+
 class TestRequirements(EngineRequirements):
     """Common requirements of engines."""
 

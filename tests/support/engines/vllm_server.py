@@ -30,17 +30,20 @@ QUIET = {
 
 
 @contextmanager
-def serving(model: Path, name: str = "tiny") -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """Run a server of the checkpoint under a name; yield the process and the URL."""
+def serving(model: Path, name: str = "tiny", log: Path | None = None) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Run a server of the checkpoint under a name; yield the process and the URL. With `log` each request is logged in this file."""
     port = str(free_port())
     vllm = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", name]
     options = ["--enforce-eager", "--enable-scale-out", "--enable-prompt-tokens-details", "--scheduling-policy", "priority"]
+    options += [] if log is None else ["--enable-log-requests"]
     # vLLM's own executor starts one more process, which spins while it waits, and dies of SIGILL where AMX is not asked for.
     options += ["--distributed-executor-backend", "responses_app.engines.vllm.executor.OneProcessExecutor"]
     command = [sys.executable, "-c", SERVER, *vllm[1:], *options, "--host", "127.0.0.1", "--port", port]
-    process = subprocess.Popen(command, env=os.environ | QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+    environ = os.environ | QUIET | ({} if log is None else {"VLLM_LOGGING_LEVEL": "INFO"})
+    with Path(os.devnull if log is None else log).open("wb") as out:
+        process = subprocess.Popen(command, env=environ, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait()
