@@ -86,7 +86,7 @@ async def _select_new(context: PromptContext, before: ConversationContext) -> Se
     named = [item["id"] for item in request.input if "id" in item and "encrypted_content" not in item]
     ids = [uid for uid in named if is_id(uid)]
     stored = await history.find(request.project, ids) if ids else {}
-    is_large = len(before.items) + len(request.input) > long_work.LONG_ITEMS
+    is_large = long_work.has_many([*before.items, *request.input])
     selected = await long_work.apart(request.project, is_large, partial(selection.select_new, request, before.items, stored))
     used = await sync_to_async(approvals.used)(request.project, selected.answered) if selected.answered else set()
     if used:

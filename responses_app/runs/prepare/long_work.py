@@ -22,9 +22,10 @@ T = TypeVar("T")
 
 THREADS = 2
 WAIT_LIMIT_S = 60.0
-# Work below these sizes takes some milliseconds: bytes of JSON or characters of text, items of a context, tools.
+# Work below these sizes takes some milliseconds: bytes of JSON or characters of text, items of a context, parts of these, tools.
 LONG_TEXT = 1 << 16
 LONG_ITEMS = 250
+LONG_PARTS = 1000
 LONG_TOOLS = 64
 # Work up to these sizes takes less than a millisecond, mostly less than the 0.15 ms of a change of threads.
 SHORT_TEXT = 4096
@@ -46,14 +47,22 @@ class WorkSize(Enum):
 
 
 def size_of(items: Sequence[object], tools: Sequence[object], texts: object) -> WorkSize:
-    """Return the size of the work of rendering a turn. Many items or tools are long work, also with short texts."""
-    if len(items) > LONG_ITEMS or len(tools) > LONG_TOOLS:
+    """Return the size of the work of rendering a turn. Many items, parts or tools are long work, also with short texts."""
+    if has_many(items) or len(tools) > LONG_TOOLS:
         return WorkSize.LONG
     characters = text_size(items) + text_size(tools) + text_size(texts)
     if characters > LONG_TEXT:
         return WorkSize.LONG
     is_short = len(items) <= SHORT_ITEMS and len(tools) <= SHORT_TOOLS and characters <= SHORT_TEXT
     return WorkSize.SHORT if is_short else WorkSize.MEDIUM
+
+
+def has_many(items: Sequence[object]) -> bool:
+    """Return True for so many items, or parts in all items, that reading each takes long. Reads no part."""
+    if len(items) > LONG_ITEMS:
+        return True
+    fields = [value for item in items if isinstance(item, dict) for value in item.values()]
+    return sum(len(value) for value in fields if isinstance(value, list)) > LONG_PARTS
 
 
 def text_size(value: object) -> int:

@@ -91,8 +91,7 @@ async def load_new(project: str, sent_items: Items, items: Items, param: str = "
 
     `items` are the `sent_items` with resolved references. Raises InvalidRequest for too many images or files.
     """
-    shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
-    documents = list(iter_documents(items))
+    shown, documents = await long_work.apart(project, long_work.has_many(items), partial(_list_media, items))
     if not shown and not documents:
         return None
     uids = [raw["id"] for raw in sent_items if "id" in raw]
@@ -113,14 +112,14 @@ async def load_past(keys: Sequence[int], items: Items) -> tuple[ImageBytes, Sequ
 
     Deleted images are left out.
     """
-    shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
+    shown, documents = await asyncio.to_thread(_list_media, items) if long_work.has_many(items) else _list_media(items)
     data_urls = [image for image in shown if decode.is_data_url(image.url)]
-    is_stored = len(data_urls) < len(shown) or any(True for _ in iter_documents(items))
+    is_stored = len(data_urls) < len(shown) or bool(documents)
     return await store.by_keys(keys) if is_stored else {}, data_urls
 
 
-def _listed(items: Items) -> list[ImageReference]:
-    return list(iter_images(items))
+def _list_media(items: Items) -> tuple[list[ImageReference], list[Document]]:
+    return list(iter_images(items)), list(iter_documents(items))
 
 
 def iter_documents(items: Items) -> Iterator[Document]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -88,3 +89,16 @@ def test_a_client_that_leaves_while_it_waits_changes_nothing() -> None:
         assert await long_work.run("a", True, lambda: 2) == 2
 
     run(body)
+
+
+def test_many_parts_of_one_message_are_long_work_without_a_look_at_each() -> None:
+    class Unread(dict[str, str]):
+        """Part whose values are not read."""
+
+        def values(self) -> Any:
+            raise AssertionError("a part was read")
+
+    message = {"type": "message", "role": "user", "content": [Unread()] * (long_work.LONG_PARTS + 1)}
+    assert long_work.size_of([message], (), ()) is long_work.WorkSize.LONG
+    assert long_work.has_many([{**message, "content": [{}] * long_work.LONG_PARTS}]) is False
+    assert long_work.has_many([{"type": "message"}] * (long_work.LONG_ITEMS + 1))
