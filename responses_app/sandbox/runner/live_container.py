@@ -17,7 +17,7 @@ logger = logging.getLogger("responses.sandbox")
 
 VARIABLES_LOST = "The interpreter was started again; all variables are lost. Files in /mnt/data remain."
 LOST_BEFORE = (
-    "The interpreter had ended before this call. {}. This call ran in a new interpreter: variables of earlier calls are lost, "
+    "The interpreter had ended between the calls: {}. This call ran in a new interpreter: variables of earlier calls are lost, "
     "and files in /mnt/data are still there."
 )
 
