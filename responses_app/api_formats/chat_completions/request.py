@@ -32,7 +32,7 @@ from responses_app.models import ApiFormat, ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.schemas import create_response
 from responses_app.schemas.create_response import EMPTY
-from responses_app.validation.base import check_tools, drop_nulls, validate
+from responses_app.validation.base import check_tools, count_tools, drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing, missing_type
 
 # Parameters that Responses has under other names.
@@ -120,6 +120,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
     for name, reason in REFUSED.items():
         if raw.get(name) not in EMPTY:
             raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code="unsupported_parameter")
+    check_tools(count_tools(raw.get("tools")), ("tools",))
     body = validate(ChatCompletionRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     if body.n not in (None, 1):
         message = f"Unsupported value: 'n' is {body.n}. This server makes one completion for each request."
@@ -175,7 +176,6 @@ def _fields(body: ChatCompletionRequest, effort: str | None) -> dict[str, Any]:
         fields |= {"include": [create_response.LOGPROBS], "top_logprobs": body.top_logprobs}
     elif body.top_logprobs is not None:
         raise InvalidRequest("'top_logprobs' needs 'logprobs' to be true.", param="top_logprobs", code="invalid_value")
-    check_tools(len(body.tools or ()), ("tools",))
     fields["tools"] = [_tool(one, ("tools", index)) for index, one in enumerate(body.tools or ())]
     if body.web_search_options is not None:
         fields["tools"].append({"type": "web_search", **_search_options(body.web_search_options.model_dump(exclude_none=True))})

@@ -32,7 +32,7 @@ from responses_app.models import ApiFormat, ApiKey
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare import encrypted_content
 from responses_app.schemas import create_response
-from responses_app.validation.base import check_tools, drop_nulls, validate
+from responses_app.validation.base import check_tools, count_tools, drop_nulls, validate
 from responses_app.validation.errors import Loc, invalid, invalid_value, json_path, missing
 
 _SCHEMA_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -113,6 +113,7 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
         if raw.get(name) not in (None, []):
             code = NO_THREADS if name == "thread" else "unsupported_parameter"
             raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code=code)
+    check_tools(count_tools(raw.get("tools")), ("tools",))
     body = validate(MessagesRequest, {name: value for name, value in raw.items() if name not in REFUSED})
     check_edits(body.context_management)
     check_budget(body.output_config.task_budget if body.output_config else None)
@@ -126,7 +127,6 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     effort = inputs.effort or (body.output_config.effort if body.output_config else None)
     names = FIELDS if body.output_format is None else {**FIELDS, "text.format": "output_format"}
     paths = RequestPaths(names, INSIDE, INSIDE_TOOLS, WORDS)
-    check_tools(len(body.tools or ()), ("tools",))
     entries, added = changed_tools(body.tools or (), inputs.tool_changes)
     tools, paths.tools = _tools(body, entries, inputs.loaded_tools | added)
     paths.items, paths.parts = inputs.paths, inputs.parts
