@@ -27,6 +27,8 @@ def test_properties_open_beside_an_answer_or_above_it(visitor: Visitor, axe: str
     expect(panel).to_contain_text("Finish reason")
     expect(panel.get_by_role("button", name="Copy response ID")).to_be_visible()
     expect(info).to_have_attribute("aria-expanded", "true")
+    uid = visitor.uid.rpartition("/")[2]
+    expect(panel.get_by_role("link", name="Cache", exact=True)).to_have_attribute("href", f"/responses/{uid}/cache")
     assert violations(page, axe) == []
     box, answer = panel.bounding_box(), visitor.last.bounding_box()
     assert box
@@ -41,4 +43,4 @@ def test_properties_open_beside_an_answer_or_above_it(visitor: Visitor, axe: str
     expect(info).to_be_focused()
     info.click()
     panel.get_by_role("link", name="Response", exact=True).click()
-    expect(page).to_have_url(f"{visitor.server.url}/responses/{visitor.uid.rpartition('/')[2]}")
+    expect(page).to_have_url(f"{visitor.server.url}/responses/{uid}")
