@@ -79,5 +79,9 @@ def test_figures_of_the_readme_are_in_the_benchmarks() -> None:
 def test_commands_name_the_version_of_the_project() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     files = [ROOT / "README.md", ROOT / "Containerfile", ROOT / "compose.yaml", *sorted((ROOT / "docs").rglob("*.md"))]
-    names = [name for file in files for name in re.findall(r"verbatim(?:-sandbox)?[-:/](\d+\.\d+\.\d+)", file.read_text())]
+    names = [
+        name
+        for file in files
+        for name in re.findall(r"verbatim(?:-sandbox)?[-:/](\d+\.\d+\.\d+(?:\.dev\d+)?)", file.read_text())
+    ]
     assert set(names) == {version}
