@@ -77,7 +77,10 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
     uid = chat_server.ask(model="chat", input="lightweight greetings").json()["id"]
     # Searches for one response and for no conversation, as data does not count. API traffic may be listed or not.
     only, none = "?q=lightweight", "?q=absent"
-    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete", "/rerun")
+    page.goto(f"{chat_server.url}/chat/{uid}/options")
+    page.get_by_role("button", name="Make a link").click()
+    shared = page.locator("#shared").inner_text().removeprefix(chat_server.url)
+    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete", "/rerun")
     for path in (
         "/",
         f"/responses{only}",
@@ -85,6 +88,16 @@ def test_no_page_weighs_more(chat_server: Server, visitor: Visitor, subtests: py
         "/keys/1",
         "/webhooks",
         "/mcp-servers",
+        "/models",
+        "/connect",
+        "/files",
+        "/vector-stores",
+        "/containers",
+        "/usage",
+        "/storage",
+        "/members",
+        f"/chat/{uid}/options",
+        shared,
         f"/chat{none}",
         f"/chat/{uid}{none}",
         *(f"/responses/{uid}{tab}" for tab in tabs),
