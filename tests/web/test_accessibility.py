@@ -17,6 +17,7 @@ from tests.support.web.chat_visitor import Visitor
 
 pytestmark = pytest.mark.browser
 HOSTILE = "W" * 3000 + " \u202eevil\u202c \x1b[31m <script>document.title = 'stolen'</script> " + "x " * 500
+PATHS_OF_PROJECTS = ("/usage", "/storage", "/files", "/containers", "/vector-stores", "/members", "/mcp-servers", "/models")
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 
 
@@ -46,6 +47,7 @@ def paths(chat_server: Server) -> list[str]:
     hook = {"name": HOSTILE[:100], "url": "https://nowhere.invalid/" + "x" * 500, "event_types": ["response.completed"]}
     webhook = plain_http.post(f"{chat_server.url}/v1/webhook_endpoints", json=hook, headers=headers, timeout=180).json()["id"]
     chat_server.ask(model=model, input="markdown", background=True)
+    store = plain_http.post(f"{chat_server.url}/v1/vector_stores", json={"name": HOSTILE[:100]}, headers=headers, timeout=180)
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/cache", "/chain", "/check", "/delete")
     return [
         "/",
@@ -65,17 +67,13 @@ def paths(chat_server: Server) -> list[str]:
         "/connect",
         "/keys/1",
         "/webhooks",
-        "/usage",
-        "/storage",
         f"/webhooks/{webhook}",
         f"/webhooks/{webhook}/delete",
-        "/files",
-        "/containers",
-        "/vector-stores",
-        "/mcp-servers",
-        "/models",
+        f"/vector-stores/{store.json()['id']}",
+        *PATHS_OF_PROJECTS,
         "/chat",
         f"/chat/{second}",
+        f"/chat/{second}/options",
     ]
 
 
@@ -130,6 +128,13 @@ def test_tested_mcp_server_breaks_no_rule(chat_server: Server, person: Page, axe
     person.goto(f"{chat_server.url}/mcp-servers")
     person.get_by_role("button", name="Test files").click()
     expect(person.get_by_role("region", name="files").get_by_role("status")).to_contain_text("Return a picture.")
+    assert violations_on_screens(person, axe) == []
+
+
+def test_shared_thread_breaks_no_rule(chat_server: Server, person: Page, paths: list[str], axe: str) -> None:
+    person.goto(chat_server.url + next(path for path in paths if path.endswith("/options")))
+    person.get_by_role("button", name="Make a link").click()
+    person.goto(person.locator("#shared").inner_text())
     assert violations_on_screens(person, axe) == []
 
 
