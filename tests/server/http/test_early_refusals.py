@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from tests.support import plain_http
-from tests.support.server.processes import all_named, family
+from tests.support.server.processes import all_named, family, send_to_all
 from tests.support.server.raw_answers import MIB, answer
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
@@ -100,16 +100,14 @@ def test_missing_key_is_401_and_unknown_key_503_without_the_database(
     stopped = all_named(server.process.pid, "postgres")
     assert stopped
     try:
-        for pid in stopped:
-            os.kill(pid, signal.SIGSTOP)
+        send_to_all(stopped, signal.SIGSTOP)
         with head(server, "/v1/responses", 50 * MIB, "Authorization: Bearer sk-unknown") as unknown:
             with head(server, "/v1/responses", 50 * MIB) as missing:
                 assert answer(missing)[0] == 401
             status, headers, error = answer(unknown)
         assert (status, error["type"], headers["retry-after"]) == (503, "server_error", "2")
     finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        send_to_all(stopped, signal.SIGCONT)
         server.end()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,7 +14,7 @@ import httpx2
 import pytest
 
 from tests.support import plain_http
-from tests.support.server.processes import all_named
+from tests.support.server.processes import all_named, send_to_all
 from tests.support.server.serve_command import END_LIMIT, Server
 from tests.support.waiting import wait_until
 
@@ -65,15 +64,13 @@ def send_half(server: Server) -> tuple[http.client.HTTPConnection, bytes]:
 def test_database_that_hangs_is_named_in_time_and_term_closes_the_port_last(server: Server) -> None:
     wait_until(lambda: ready(server)[0] == 200, explain=lambda: ready(server))
     stopped = all_named(server.process.pid, "postgres")
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+    send_to_all(stopped, signal.SIGSTOP)
     try:
         wait_until(lambda: ready(server)[1]["failed"] == ["database", "migrations"])
         assert "does not answer within 1 s" in ready(server)[1]["checks"]["database"]["message"]
         assert plain_http.get(f"{server.url}/health/live", timeout=ANSWER_LIMIT_S).status_code == 200
     finally:
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        send_to_all(stopped, signal.SIGCONT)
     wait_until(lambda: [ready(server)[0] for _ in range(4)] == [200] * 4)
 
     server.process.send_signal(signal.SIGTERM)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from responses_app.store.log.rows import loop_connection
 from responses_app.store.log.rows.loop_connection import LoopConnection
 from responses_app.utils import watched_connection as watched
 from responses_app.utils.watched_connection import WatchedConnection
-from tests.support.server.processes import family
+from tests.support.server.processes import family, send_to_all
 from tests.support.waiting import eventually
 
 # It starts a Postgres of its own, and waits for limits of time.
@@ -72,19 +72,12 @@ def paused(cluster: Postgres) -> Iterator[None]:
     """Stop all processes of the cluster, which then has two seconds to answer, and let them go on at the end."""
     pids = [cluster.pid, *(pid for pid, _ in family(cluster.pid))]
     try:
-        send(pids, signal.SIGSTOP)
+        send_to_all(pids, signal.SIGSTOP)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(watched, "ANSWER_LIMIT_S", 2)
             yield
     finally:
-        send(pids, signal.SIGCONT)
-
-
-def send(pids: Sequence[int], number: signal.Signals) -> None:
-    """Send a signal to processes, of which some may have ended: the process of a connection that was closed ends by itself."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)
+        send_to_all(pids, signal.SIGCONT)
 
 
 @contextmanager

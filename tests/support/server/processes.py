@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -77,3 +79,10 @@ def _command(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+def send_to_all(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to processes, of which some may have ended: a process of Postgres ends with its connection."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)

@@ -254,8 +254,8 @@ def test_the_cache_tab_names_the_first_difference(chat_server: Server, page: Pag
     instructions = "Answer in one sentence. " * 4
     first = chat_server.ask(input="How is the weather?", instructions=instructions).json()["id"]
     second = chat_server.ask(input="And now?", instructions=f"12:01 {instructions}", previous_response_id=first).json()["id"]
-    page.goto(f"{chat_server.url}/responses/{second}")
-    page.get_by_role("tab", name="Cache").click()
+    page.goto(f"{chat_server.url}/responses/{second}?part=cache")
+    expect(page.get_by_role("tab", name="Cache")).to_have_attribute("aria-selected", "true")
     page.get_by_role("link", name="Open as a page").click()
     expect(page.get_by_text("tokens computed again: instructions changed.")).to_be_visible()
     marks = page.locator(".prompt mark")
