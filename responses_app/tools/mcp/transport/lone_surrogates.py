@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 
-# Text up to a lone surrogate, with whole escapes and pairs of surrogates; and the lone surrogate, unless the data ends before.
-_UP_TO_LONE = re.compile(
-    rb"((?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F][0-9a-fA-F]{2})|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)"
-    rb"(\\u[dD][89a-fA-F][0-9a-fA-F]{2})?",
-    re.DOTALL,
+# Pairs of surrogates, lone surrogates (the group), and other escapes. Without possessive quantifiers, which Python 3.11.2 gets wrong
+# in groups.
+_ESCAPE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 # Of the same length as an escape, so that the header Content-Length stays true.
 _REPLACEMENT = rb"\ufffd"
 # Beginning of an escape at the end of the data, or a high surrogate whose low surrogate may follow.
 _INCOMPLETE = re.compile(
-    rb"(?<!\\)(?:\\\\)*+"
+    rb"(?<!\\)(?:\\\\)*"
     rb"(\\(?:u(?:[dD](?:[89abAB][0-9a-fA-F]{0,2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|[c-fC-F][0-9a-fA-F]?)?)?)?)\Z"
 )
 TAIL_BYTES = 4096
@@ -42,4 +41,4 @@ def replace_lone(data: bytes) -> bytes:
     """Replace escapes of lone surrogates."""
     if rb"\ud" not in data and rb"\uD" not in data:
         return data
-    return _UP_TO_LONE.sub(lambda match: match[1] + (_REPLACEMENT if match[2] else b""), data)
+    return _ESCAPE.sub(lambda match: _REPLACEMENT if match[1] else match[0], data)
