@@ -39,9 +39,9 @@ def _with_limits(key: ApiKey, request: CreateRequest) -> CreateRequest:
     tokens = request.max_output_tokens
     if tokens is None:
         default = _of_model(settings.RESPONSES_DEFAULT_OUTPUT_TOKENS, served.name)
-        if default or limit is not None:
-            defaults = [default or served.max_output_tokens(None), None if limit is None else limit.value]
-            tokens = min(number for number in defaults if number)
+        limits = [key.default_output_tokens, default, None if limit is None else limit.value]
+        if any(limits):
+            tokens = min(number for number in (*limits, served.max_output_tokens(None) if not default else None) if number)
     elif limit is not None and tokens > limit.value:
         raise _too_many(tokens, limit)
     seconds = None if run_limit is None else run_limit.value

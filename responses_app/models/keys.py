@@ -60,6 +60,12 @@ class ApiKey(UsageLimits):
         validators=(MinValueValidator(1), MaxValueValidator(MAX_CONCURRENT)),
         help_text="Responses that have not ended, in all processes. Leave blank for no limit.",
     )
+    default_output_tokens = LimitField(
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(MIN_OUTPUT_TOKENS), MaxValueValidator(MAX_OUTPUT_TOKENS)),
+        help_text="For requests that name no number. Leave blank for the default of the model.",
+    )
     max_output_tokens = LimitField(
         null=True,
         blank=True,
@@ -122,6 +128,7 @@ class ApiKey(UsageLimits):
         shown = {
             "requests_per_minute": "{} per minute",
             "max_concurrent": "{} concurrent",
+            "default_output_tokens": "{:,} output tokens by default",
             "max_output_tokens": "{:,} output tokens",
             "max_run_seconds": "{} s",
             "tokens_per_minute": "{:,} tokens per minute",

@@ -77,6 +77,25 @@ class OutputTokensTest(ApiCase):
                     answer = await self.post(client, max_output_tokens=requested)
                     self.assertEqual(orjson.loads(answer.content)["max_output_tokens"], expected)
 
+    async def test_default_of_the_key_holds_where_it_is_the_smallest(self) -> None:
+        cases: list[tuple[dict[str, Any], dict[str, int | None], int | None, int]] = [
+            # settings, limits of the key, tokens of the request, tokens of the response
+            ({}, {"default_output_tokens": 40}, None, 40),
+            ({}, {"default_output_tokens": 40}, 64, 64),
+            ({}, {"default_output_tokens": 40, "max_output_tokens": 80}, None, 40),
+            ({}, {"default_output_tokens": 40, "max_output_tokens": 80}, 64, 64),
+            ({}, {"default_output_tokens": 90, "max_output_tokens": 80}, None, 80),
+            ({"RESPONSES_DEFAULT_OUTPUT_TOKENS": {"": 30}}, {"default_output_tokens": 40}, None, 30),
+            ({"RESPONSES_MAX_OUTPUT_TOKENS": {"m": 30}}, {"default_output_tokens": 40}, None, 30),
+            ({"RESPONSES_DEFAULT_OUTPUT_TOKENS": {"m": 50}}, {"default_output_tokens": 40}, None, 40),
+        ]
+        async with self.serving(*[record_text(HELLO)] * len(cases)) as client:
+            for settings, of_key, requested, expected in cases:
+                with self.subTest(settings=settings, of_key=of_key, requested=requested), override_settings(**settings):
+                    await self.limit(**{"default_output_tokens": None, "max_output_tokens": None, **of_key})
+                    answer = await self.post(client, max_output_tokens=requested)
+                    self.assertEqual(orjson.loads(answer.content)["max_output_tokens"], expected)
+
     async def test_more_than_the_maximum_is_refused_with_the_name_of_the_limit(self) -> None:
         async with self.serving() as client:
             with override_settings(RESPONSES_MAX_OUTPUT_TOKENS={"": 90}):
@@ -210,13 +229,14 @@ class KeyFormTest(WebCase):
     """The limits on the key page and in `manage.py createkey`."""
 
     def test_the_key_page_and_the_command_set_the_limits(self) -> None:
-        fields = {"name": "k", "project": "p", "max_output_tokens": "64", "max_run_seconds": "9", "allowed_tools": ["mcp:docs"]}
-        self.client.post("/keys", fields)
-        arguments = ["--max-output-tokens", "64", "--max-run-seconds", "9", "--tool", "mcp:docs"]
+        fields = {"name": "k", "project": "p", "default_output_tokens": "32", "max_output_tokens": "64", "max_run_seconds": "9"}
+        self.client.post("/keys", {**fields, "allowed_tools": ["mcp:docs"]})
+        arguments = ["--default-output-tokens=32", "--max-output-tokens", "64", "--max-run-seconds", "9", "--tool", "mcp:docs"]
         call_command("createkey", "c", "--project", "p", *arguments, stdout=mock.Mock())
         for key in ApiKey.objects.all():
-            self.assertEqual((key.max_output_tokens, key.max_run_seconds, key.allowed_tools), (64, 9, ["mcp:docs"]))
-        self.assertIn("64 output tokens, 9 s, tool mcp:docs", self.page("/keys"))
+            self.assertEqual((key.default_output_tokens, key.max_output_tokens), (32, 64))
+            self.assertEqual((key.max_run_seconds, key.allowed_tools), (9, ["mcp:docs"]))
+        self.assertIn("32 output tokens by default, 64 output tokens, 9 s, tool mcp:docs", self.page("/keys"))
         key = ApiKey.objects.get(name="k")
         self.assertIn('value="mcp:docs" checked', re_spaced(self.page(f"/keys/{key.pk}")))
         answer = self.client.post(f"/keys/{key.pk}", {"name": "k", "max_output_tokens": "15", "allowed_tools": ["mcp:other"]})

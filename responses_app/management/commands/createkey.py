@@ -26,9 +26,13 @@ from responses_app.models.limits.fields import MAX_MODEL_NAME
 from responses_app.server.bootstrap.first_api_key import unshared_secret_key
 from responses_app.store import audit_log
 
-LIMITS = ("requests_per_minute", "max_concurrent", "max_output_tokens", "max_run_seconds")
+LIMITS = ("requests_per_minute", "max_concurrent", "default_output_tokens", "max_output_tokens", "max_run_seconds")
 # Limits that a project has too, with the options of `manage.py projectlimits`.
 USAGE_LIMITS = ("tokens_per_minute", "tokens_per_day", "spend_per_month", "tool_calls_per_day", "retention_days")
+OUTPUT_TOKENS = {
+    "--default-output-tokens": "output tokens of a response whose request names no number (default: that of the model)",
+    "--max-output-tokens": "limit on the output tokens of a response (default: no limit)",
+}
 
 
 class Command(DatabaseCommand):
@@ -70,12 +74,8 @@ class Command(DatabaseCommand):
             help="allow only this tool of the server; repeat to allow several: "
             "code_interpreter, file_search, web_search, mcp:LABEL, mcp, or none (default: all tools)",
         )
-        parser.add_argument(
-            "--max-output-tokens",
-            type=_upto(MAX_OUTPUT_TOKENS, MIN_OUTPUT_TOKENS),
-            metavar="N",
-            help="limit on the output tokens of a response (default: no limit)",
-        )
+        for option, help_text in OUTPUT_TOKENS.items():
+            parser.add_argument(option, type=_upto(MAX_OUTPUT_TOKENS, MIN_OUTPUT_TOKENS), metavar="N", help=help_text)
         parser.add_argument(
             "--max-run-seconds",
             type=_upto(MAX_RUN_SECONDS),

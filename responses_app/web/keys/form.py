@@ -17,6 +17,7 @@ from responses_app.web.keys.expiry import FutureExpiry
 LIMITS = (
     "requests_per_minute",
     "max_concurrent",
+    "default_output_tokens",
     "max_output_tokens",
     "max_run_seconds",
     "tokens_per_minute",
@@ -46,6 +47,7 @@ class KeyForm(FutureExpiry):
         labels: ClassVar = {
             "requests_per_minute": "Requests per minute",
             "max_concurrent": "Concurrent responses",
+            "default_output_tokens": "Output tokens by default",
             "max_output_tokens": "Output tokens per response",
             "max_run_seconds": "Seconds per response",
             "tokens_per_minute": "Tokens per minute",
