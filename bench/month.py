@@ -29,7 +29,7 @@ from bench.support.docs import WRITE_DOCS, conditions, require_section, write_se
 from bench.support.load import run_load, story_requests
 from bench.support.markdown import markdown_row, number_table
 from bench.support.servers import BenchServer, end_on_sigterm, python, serve
-from bench.support.sign_in import sign_in
+from bench.support.signed_in_pages import page_ms, sign_in
 from bench.support.stream_client import Target
 from bench.tape.recording import write_tape
 from responses_app.installation.database_url import superuser_url
@@ -115,7 +115,7 @@ class Month:
             pruned = self._prune(now - begin - DAY_S + self.options.keep * DAY_S)
             # Stands for the autovacuum of a day.
             self.link.execute("VACUUM")
-            yield [day, self._count(), *pruned, *self._sizes(), *map(self._page_ms, PAGES)]
+            yield [day, self._count(), *pruned, *self._sizes(), *(page_ms(self.pages, path) for path in PAGES)]
 
     def _copy(self, begin: float) -> None:
         """Add the responses of a day."""
@@ -174,11 +174,6 @@ class Month:
     def _number(self, statement: LiteralString, *values: str) -> float:
         (number,) = self.link.execute(statement, values).fetchone() or (0,)
         return float(number)
-
-    def _page_ms(self, path: str) -> float:
-        began = time.perf_counter()
-        self.pages.get(path).raise_for_status()
-        return 1e3 * (time.perf_counter() - began)
 
 
 def main() -> None:

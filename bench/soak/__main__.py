@@ -32,7 +32,7 @@ from bench.soak.sessions import SESSIONS, Session
 from bench.support.docs import WRITE_DOCS, conditions, require_section, write_section
 from bench.support.markdown import markdown_row, number_table
 from bench.support.servers import BenchServer, end_on_sigterm, python, serve
-from bench.support.sign_in import sign_in
+from bench.support.signed_in_pages import page_ms, sign_in
 from responses_app.installation.database_url import superuser_url
 
 PORT: Final = 8831
@@ -98,12 +98,7 @@ class Soak:
         folder = sum(map(_size, self.data.rglob("*")))
         sessions = [minute, tally.ended, tally.interrupted, tally.reasons.total()]
         resources = [first.memory_info().rss / MIB, first.num_threads(), files, connections]
-        return [*sessions, *resources, stored, database / MIB, folder / MIB, *map(self._page_ms, PAGES)]
-
-    def _page_ms(self, path: str) -> float:
-        began = time.perf_counter()
-        self.pages.get(path).raise_for_status()
-        return 1e3 * (time.perf_counter() - began)
+        return [*sessions, *resources, stored, database / MIB, folder / MIB, *(page_ms(self.pages, path) for path in PAGES)]
 
 
 def main() -> None:

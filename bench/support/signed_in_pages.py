@@ -1,10 +1,11 @@
-"""Signs in to the pages as the owner of a server."""
+"""Pages of a server, opened by its owner."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import httpx2
@@ -21,3 +22,10 @@ def sign_in(pages: httpx2.Client, data: Path) -> None:
     if link is None:
         raise RuntimeError(f"manage.py signin printed no link: {printed}")
     pages.get(link[0]).raise_for_status()
+
+
+def page_ms(pages: httpx2.Client, path: str) -> float:
+    """Return the milliseconds until the whole page is there. Raises HTTPStatusError."""
+    began = time.perf_counter()
+    pages.get(path).raise_for_status()
+    return 1e3 * (time.perf_counter() - began)
