@@ -176,15 +176,23 @@ class Writer:
             self._problems.add(OutputProblem(EMPTY_OUTPUT), self.output.opened_items)
         return self._end(emitted, "completed", "completed", usage, {"completed_at": now, **extra})
 
-    def end_incomplete(self, reason: str, now: int, usage: Json, **extra: Any) -> list[Event]:  # noqa: ARG002
+    def end_incomplete(
+        self,
+        reason: str,
+        now: int,  # noqa: ARG002
+        usage: Json,
+        limit: Json | None = None,
+        **extra: Any,
+    ) -> list[Event]:
         """End with `response.incomplete` for `reason`: max_output_tokens, content_filter, max_messages, max_run_seconds or steered.
 
         Open items close incomplete, closed ones stay as they are. `now` is there for the symmetry with `complete`: only completed
-        responses have a `completed_at`.
+        responses have a `completed_at`. `limit` is beside the reason in `incomplete_details`.
         """
         self._must_be("queued", "running")
         emitted = self._ensure_in_progress() + self.output.close("incomplete")
-        return self._end(emitted, "incomplete", "incomplete", usage, {"incomplete_details": {"reason": reason}, **extra})
+        details = {"reason": reason, **(limit or {})}
+        return self._end(emitted, "incomplete", "incomplete", usage, {"incomplete_details": details, **extra})
 
     def fail(
         self,

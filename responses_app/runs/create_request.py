@@ -49,8 +49,11 @@ class CreateRequest:
     # Stop sequences: the answer ends before the first of these.
     stop: Sequence[str] = ()
     max_output_tokens: int | None = None
+    # `LimitName` of `max_output_tokens`; empty if the client has set that, or if there is none.
+    output_limit: str = ""
     # Running time in seconds after which the response ends incomplete; None for no limit.
     max_run_seconds: int | None = None
+    run_limit: str = ""
     store: bool = True
     # Hash of the request, with which a client that sends it again finds the response; empty if that is not wanted.
     fingerprint: str = ""

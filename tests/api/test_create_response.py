@@ -145,7 +145,8 @@ class CreateTest(ApiCase):
                     events = await self.stream(client, max_output_tokens=limit, tools=[TOOL])
                     response = events[-1]["response"]
                     self.assertEqual(events[-1]["type"], "response.incomplete")
-                    self.assertEqual(response["incomplete_details"], {"reason": "max_output_tokens"})
+                    cut = {"reason": "max_output_tokens", "limit": "request", "value": limit}
+                    self.assertEqual(response["incomplete_details"], cut)
                     self.assertEqual((response["output"][-1]["type"], response["output"][-1]["status"]), (kind, "incomplete"))
                     self.assertEqual(response["usage"]["output_tokens"], limit)
 
@@ -172,7 +173,8 @@ class CreateTest(ApiCase):
         async with self.serving(record_text(text), record_text(text)) as client:
             self.hub.model("m").defaults = SamplingDefaults(max_new_tokens=16)
             cut = await self.made(client)
-            self.assertEqual((cut["status"], cut["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
+            details = {"reason": "max_output_tokens", "limit": "model_default", "value": 16}
+            self.assertEqual((cut["status"], cut["incomplete_details"]), ("incomplete", details))
             self.assertEqual((cut["usage"]["output_tokens"], cut["max_output_tokens"]), (16, None))
             longer = await self.made(client, max_output_tokens=32)
             self.assertEqual((longer["usage"]["output_tokens"], longer["max_output_tokens"]), (32, 32))

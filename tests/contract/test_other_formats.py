@@ -155,6 +155,23 @@ def test_the_async_client_creates_and_streams_messages(server: Address) -> None:
         assert [block.input for block in message.content if block.type == "tool_use"] == [{"city": "Paris"}]
 
 
+def test_limit_that_cuts_an_answer_reaches_the_clients(client: OpenAI, anthropic_client: Any) -> None:
+    cut = {"reason": "max_output_tokens", "limit": "request", "value": 16}
+    response = client.responses.create(model=MODELS[0], input="Count to 100.", max_output_tokens=16)
+    assert response.incomplete_details is not None
+    assert response.incomplete_details.to_dict() == cut
+    completion = client.chat.completions.create(
+        model=MODELS[0], messages=[{"role": "user", "content": "Count to 100."}], max_completion_tokens=16
+    )
+    assert completion.choices[0].finish_reason == "length"
+    assert completion.choices[0].to_dict()["incomplete_details"] == cut
+    messages = [{"role": "user", "content": "Count to 100."}]
+    with anthropic_client.messages.stream(model=MODELS[0], messages=messages, max_tokens=16) as stream:
+        deltas = [event.delta for event in stream if event.type == "message_delta"]
+        assert stream.get_final_message().stop_reason == "max_tokens"
+    assert [delta.to_dict()["incomplete_details"] for delta in deltas] == [cut]
+
+
 def test_a_tool_loop_of_messages_goes_round(anthropic_client: Any) -> None:
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     options: dict[str, Any] = {"model": MODELS[0], "tools": [TOOL], "thinking": SHOWN, "max_tokens": 2000, **GREEDY}

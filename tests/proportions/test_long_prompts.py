@@ -36,7 +36,8 @@ def test_prompt_of_8000_tokens_is_counted_and_cached(large: LargeModelServer) ->
 def test_answer_ends_with_the_window(large: LargeModelServer) -> None:
     response = large.create(input=text_of_tokens(large, MAX_MODEL_LEN - 200), ignore_eos=True)
     assert response["status"] == "incomplete"
-    assert response["incomplete_details"] == {"reason": "max_output_tokens"}
+    cut = {"reason": "max_output_tokens", "limit": "context_window", "value": MAX_MODEL_LEN}
+    assert response["incomplete_details"] == cut
     assert response["usage"]["total_tokens"] == MAX_MODEL_LEN
 
 

@@ -17,6 +17,7 @@ from responses_app.api_formats.chat_completions.completion import (
     url_citation,
     usage,
 )
+from responses_app.api_formats.incomplete import incomplete_details
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.reader import TERMINAL
 from responses_app.wire.sse import DONE, HEARTBEAT, pad
@@ -123,10 +124,10 @@ class ChunkEncoder:
         response = orjson.loads(frame.data)["response"]
         if response["status"] in ("failed", "cancelled"):
             return _sse(orjson.dumps({"error": failure(response)}))
-        reason = b'"finish_reason":"%b"' % finish_reason(response).encode()
+        fields = {"finish_reason": finish_reason(response), **incomplete_details(response)}
         # Without any delta of a text a client would have joined a null.
         delta = b'{"content":""}' if message(response["output"])["content"] == "" else b"{}"
-        chunk = self._chunk(frame, delta, self._tail.replace(b'"finish_reason":null', reason))
+        chunk = self._chunk(frame, delta, self._tail.replace(b'"finish_reason":null', orjson.dumps(fields)[1:-1]))
         if not self._include_usage:
             return chunk
         shared = self._head[: self._head.index(b',"choices":')]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
+from responses_app.api_formats.incomplete import incomplete_details
+
 Json: TypeAlias = Mapping[str, Any]
 PREFIX: Final = "chatcmpl-"
 RESPONSE_PREFIX: Final = "resp_"
@@ -33,6 +35,7 @@ def completion(response: Json) -> dict[str, Any]:
                 "message": message(response["output"]),
                 "logprobs": logprobs(response["output"]),
                 "finish_reason": finish_reason(response),
+                **incomplete_details(response),
             }
         ],
         "usage": usage(response),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from responses_app.api_formats.incomplete import incomplete_details
 from responses_app.api_formats.messages.blocks import blocks, excess_searches, is_search
 from responses_app.dialects.content import TEXT_ONLY
 from responses_app.errors import ApiError
@@ -47,15 +48,21 @@ def message(response: Json, *, shows_thinking: bool) -> dict[str, Any]:
         "content": [*content, *excess_searches(response)],
         "stop_reason": stop_reason(response),
         "stop_sequence": response.get("stop_sequence"),
+        **incomplete_details(response),
         "usage": usage(response),
     }
 
 
 def stop_reason(response: Json) -> str:
-    """Return why the message has ended: `end_turn`, `max_tokens`, `tool_use`, `stop_sequence` or `refusal`."""
+    """Return why the message has ended.
+
+    The reason is `end_turn`, `max_tokens`, `model_context_window_exceeded`, `tool_use`, `stop_sequence` or `refusal`.
+    """
     if response["status"] == "incomplete":
-        reason = (response.get("incomplete_details") or {}).get("reason")
-        return "refusal" if reason == "content_filter" else "max_tokens"
+        details = response.get("incomplete_details") or {}
+        if details.get("limit") == "context_window":
+            return "model_context_window_exceeded"
+        return "refusal" if details.get("reason") == "content_filter" else "max_tokens"
     if any(item["type"] == "function_call" for item in response["output"]):
         # Also if a stop sequence has ended the text behind the call: clients answer calls for this reason alone.
         return "tool_use"

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import orjson
 
+from responses_app.api_formats.incomplete import incomplete_details
 from responses_app.api_formats.messages.blocks import SERVER_BLOCKS, Block, blocks, citation, excess_searches, tool_use
 from responses_app.api_formats.messages.message import message_id, stop_reason, usage
 from responses_app.protocol.encoding import EventFrame
@@ -158,7 +159,8 @@ class MessageEncoder:
             yield _sse({"type": "error", "error": {"type": kind, "message": problem["message"]}})
             return
         yield from self._whole(excess_searches(response))
-        delta = {"stop_reason": stop_reason(response), "stop_sequence": response.get("stop_sequence")}
+        reasons = {"stop_reason": stop_reason(response), "stop_sequence": response.get("stop_sequence")}
+        delta = {**reasons, **incomplete_details(response)}
         yield _sse({"type": "message_delta", "delta": delta, "usage": usage(response)})
         yield _sse({"type": "message_stop"})
 

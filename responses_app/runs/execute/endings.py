@@ -70,19 +70,26 @@ class RunEndings:
         self._output, self._writer, self._usage = output, output.writer, usage
         self._emit_error_event = emit_error_event
 
-    async def finish(self, finish: Finish | None, *, fill: bool = True, stop_sequence: str | None = None) -> bool:
+    async def finish(
+        self,
+        finish: Finish | None,
+        *,
+        fill: bool = True,
+        stop_sequence: str | None = None,
+        limit: Mapping[str, Any] | None = None,
+    ) -> bool:
         """End as the engine ended: completed, incomplete, or failed.
 
-        `fill` adds an empty message to an answer without items. A completed response names the `stop_sequence` that ended its text.
+        `fill` adds an empty message to an answer without items. A completed response names the `stop_sequence` that ended its text,
+        an incomplete response the `limit`.
         """
         now, usage = int(self._time()), self._usage()
         if finish == "stop":
             fields = self._final_fields() if stop_sequence is None else {**self._final_fields(), "stop_sequence": stop_sequence}
             return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, **fields))
         if finish == "length":
-            return await self._end(
-                self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, **self._final_fields())
-            )
+            fields = {"limit": limit, **self._final_fields()}
+            return await self._end(self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, **fields))
         return await self._end(self._failure("server_error", "The engine stopped this response before it was complete."))
 
     async def fail(self, code: str, message: str) -> bool:
@@ -102,10 +109,10 @@ class RunEndings:
         """End as cancelled."""
         return await self._end(self._writer.cancel(usage=self._partial_usage(), **self._final_fields()))
 
-    async def end_early(self, reason: str) -> bool:
-        """End as incomplete for `reason`: the client continues with more input, or the running time is over."""
+    async def end_early(self, reason: str, limit: Mapping[str, Any] | None = None) -> bool:
+        """End as incomplete for `reason`: the client continues with more input, or the running time is over, by `limit`."""
         now, usage = int(self._time()), self._usage()
-        return await self._end(self._writer.end_incomplete(reason, now=now, usage=usage, **self._final_fields()))
+        return await self._end(self._writer.end_incomplete(reason, now=now, usage=usage, limit=limit, **self._final_fields()))
 
     async def settle(self) -> bool:
         """Wait for the commits under way and end nothing; the run is handed over unless the terminal event is visible."""

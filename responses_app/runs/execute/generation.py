@@ -99,6 +99,11 @@ class Generation:
                     raise
 
     @property
+    def context_window(self) -> int:
+        """Tokens of the context of the engine."""
+        return self._engine.max_model_len
+
+    @property
     def engine_name(self) -> str:
         """Host and port of the engine that has generated last, else `local`."""
         used_engines = self.request.used_engines

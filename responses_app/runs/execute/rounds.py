@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.calls.scheduler import CallScheduler, CheckResult
 from responses_app.runs.execute.generation import Generation, NotResumable
 from responses_app.runs.execute.output import ResponseOutput, RoundOutput
+from responses_app.runs.execute.response_limits import ResponseLimits
 from responses_app.runs.execute.response_object import usage
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.store.log.token_log import RoundEnd, RoundStart
@@ -214,6 +215,12 @@ class Rounds:
     def context_length(self) -> int:
         """Tokens of the last prompt and of the answer to the prompt."""
         return self.current.usage.prompt + self.current.usage.output
+
+    def limit_reached(self, limits: ResponseLimits) -> Mapping[str, Any]:
+        """Return name and value of the limit at which the generation has ended."""
+        generation = self.current.generation
+        most = generation.request.sampling.max_tokens
+        return limits.at_output(self.total.output, most, self.context_length, generation.context_window)
 
     @property
     def cached_in_single_round(self) -> int | None:

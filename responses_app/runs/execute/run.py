@@ -21,6 +21,7 @@ from responses_app.protocol.encoding import EventFrame
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import INVALID_PROMPT, OVERLOADED, OVERLOADED_MESSAGE, STEERED, TIME_LIMIT, RunEndings
 from responses_app.runs.execute.output import ResponseOutput
+from responses_app.runs.execute.response_limits import NO_LIMITS, ResponseLimits
 from responses_app.runs.execute.rounds import Rounds
 from responses_app.runs.prepare.items.summary import NO_SUMMARY
 from responses_app.store.storage_report.storage_state import storage_state
@@ -58,7 +59,7 @@ class RunOptions:
 
     emit_error_event: bool = True
     generates: bool = True
-    max_run_seconds: int | None = None
+    limits: ResponseLimits = NO_LIMITS
     compaction_hook: CompactionHook | None = None
     diagnostics_hook: DiagnosticsHook | None = None
     traceparent: str = ""
@@ -70,8 +71,8 @@ class RunOptions:
     ) -> RunOptions:
         """Return the options of the run of `create_request`."""
         emits, generates = create_request.emit_error_event, create_request.generate
-        max_run_seconds, traceparent = create_request.max_run_seconds, create_request.traceparent
-        return cls(emits, generates, max_run_seconds, compaction_hook, diagnostics_hook, traceparent, create_request.compacts)
+        limits, traceparent = ResponseLimits.from_request(create_request), create_request.traceparent
+        return cls(emits, generates, limits, compaction_hook, diagnostics_hook, traceparent, create_request.compacts)
 
 
 class Run:
@@ -237,9 +238,10 @@ class Run:
 
     def _start_timer(self) -> asyncio.TimerHandle | None:
         """Start the timer of the running time, which includes the time in earlier processes."""
-        if self._options.max_run_seconds is None or self.queued:
+        limit_s = self._options.limits.max_run_seconds
+        if limit_s is None or self.queued:
             return None
-        remaining_s = max(self._options.max_run_seconds - self._resume.running_s, 0.0)
+        remaining_s = max(limit_s - self._resume.running_s, 0.0)
         return asyncio.get_running_loop().call_later(remaining_s, self._end_early, TIME_LIMIT)
 
     async def _execute_until_rejected(self) -> bool:
@@ -285,7 +287,8 @@ class Run:
             await self._append_compaction(self._options.compaction_hook)
         if self._options.diagnostics_hook is not None:
             self._endings.cache_diagnostics = await self._options.diagnostics_hook(self._rounds.cached_in_single_round)
-        return await self._endings.finish(finish, stop_sequence=self._rounds.current.stop_sequence)
+        limit = self._rounds.limit_reached(self._options.limits) if finish == "length" else None
+        return await self._endings.finish(finish, stop_sequence=self._rounds.current.stop_sequence, limit=limit)
 
     async def _append_compaction(self, hook: CompactionHook) -> None:
         """Write the compaction that ends a long context, if `hook` returns a compaction. Count the tokens as output of this response."""
@@ -305,7 +308,8 @@ class Run:
             return await self._endings.fail("server_error", STOPPED)
         if self._early_reason:
             self._rounds.finish_parser()
-            return await self._endings.end_early(self._early_reason)
+            limit = self._options.limits.at_time() if self._early_reason == TIME_LIMIT else None
+            return await self._endings.end_early(self._early_reason, limit)
         return await self._endings.cancel()
 
     @property

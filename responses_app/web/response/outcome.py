@@ -22,6 +22,16 @@ REASONS: Final = {
     "max_run_seconds": "Stopped at the limit of the running time. Ask the model to continue; the key or the server sets the limit.",
     "steered": "Stopped because the client sent new input. A later response continues from here.",
 }
+# Of a response that names the limit, which those of earlier versions do not.
+LIMITS: Final = {
+    "request": "Stopped at {value:,} {unit}: the max_output_tokens of the request. Ask the model to continue, or raise that number.",
+    "key_default": "Stopped at {value:,} {unit}: the default of this key. Ask the model to continue, or set max_output_tokens.",
+    "key_maximum": "Stopped at {value:,} {unit}: the maximum of this key. Ask the model to continue.",
+    "model_default": "Stopped at {value:,} {unit}: the default of the model. Ask the model to continue, or set max_output_tokens.",
+    "model_maximum": "Stopped at {value:,} {unit}: the maximum of the model. Ask the model to continue.",
+    "context_window": "Stopped at the end of the context of {value:,} tokens. Shorten the input, or begin a new conversation.",
+}
+UNITS: Final = {"max_output_tokens": "output tokens", "max_run_seconds": "s of running time"}
 CONTEXT_FULL: Final = (
     "Stopped at the end of the context, or at the model’s own limit of output. Shorten the input, or begin a new conversation."
 )
@@ -77,7 +87,9 @@ def ending_of(row: Response) -> str:
 
 def ending(snapshot: Mapping[str, Any]) -> str:
     """Return the reason of an incomplete response and the remedy, in a sentence, from the last snapshot."""
-    reason = reason_of(snapshot)
+    reason, details = reason_of(snapshot), snapshot.get("incomplete_details") or {}
+    if (text := LIMITS.get(str(details.get("limit")))) and reason in UNITS:
+        return text.format(value=details["value"], unit=UNITS[reason])
     limit, used = snapshot.get("max_output_tokens"), (snapshot.get("usage") or {}).get("output_tokens", 0)
     if reason == "max_output_tokens" and (limit is None or used < limit):
         # The API has one reason for both.

@@ -130,7 +130,7 @@ class MiddleTest(MiddleCase):
             self.tools.gates["Rome"].set()
             await run.wait_terminal()
             last = (await self.ended(run.uid))[-1]["response"]
-            self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
+            self.assertEqual((last["status"], last["incomplete_details"]["limit"]), ("incomplete", "request"))
             self.assertEqual([one["status"] for one in self.calls(last)], ["completed", "incomplete"])
             self.assertEqual(self.tools.runs, ["Rome"])
 

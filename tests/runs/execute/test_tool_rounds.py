@@ -10,6 +10,8 @@ from tests.support.api.case import bare, record_text, tokens
 from tests.support.runs.server_tools import LIMIT_S, MIXED, OSLO, ROME, START, TOOL, TWO_CALLS, RoundsCase, answer, call, shows
 from tests.support.waiting import eventually, run_ready_tasks
 
+CUT = {"reason": "max_output_tokens", "limit": "request"}
+
 
 class ToolLoopTest(RoundsCase):
     async def test_two_rounds_with_two_parallel_calls(self) -> None:
@@ -80,14 +82,14 @@ class ToolLoopTest(RoundsCase):
         async with self.serving(record_text(call("demo__look", "Rome")), record_text(more)) as client:
             last = (await self.stream(client, max_output_tokens=size + 5))[-1]["response"]
             self.assertEqual(self.engine.requests[1].sampling.max_tokens, 5)
-        self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
+        self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {**CUT, "value": size + 5}))
         self.assertEqual(last["usage"]["output_tokens"], size + 5)
 
     async def test_no_round_without_output_tokens_left(self) -> None:
         size = len(tokens(call("demo__look", "Rome")))
         async with self.serving(record_text(call("demo__look", "Rome"))) as client:
             last = (await self.stream(client, max_output_tokens=size))[-1]["response"]
-        self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
+        self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {**CUT, "value": size}))
         self.assertEqual(self.calls(last)[0]["output"], ROME)
 
     async def test_a_forced_call_is_forced_once(self) -> None:

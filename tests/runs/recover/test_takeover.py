@@ -237,7 +237,7 @@ class TakeoverTest(ApiCase):
     @override_settings(RESPONSES_MAX_RUN_SECONDS={"": 3600})
     async def test_running_time_counts_from_the_first_start(self) -> None:
         response = await self.take_over_after_two_hours(None)
-        self.assertEqual(response["incomplete_details"], {"reason": "max_run_seconds"})
+        self.assertEqual(response["incomplete_details"], {"reason": "max_run_seconds", "limit": "model_maximum", "value": 3600})
         self.assertIn("Hello", response["output"][-1]["content"][0]["text"])
 
     @override_settings(RESPONSES_MAX_RUN_SECONDS={"": 3600})

@@ -16,6 +16,7 @@ from tests.support.web.page_case import WebCase, item, made, snapshot
 
 PAGES = ("", "/events", "/events/0", "/wire", "/prompt", "/chain", "/check", "/delete", ".json", ".jsonl", ".sse")
 FAILED = {"error": {"code": "server_error", "message": "The engine \x1b ended <b>early</b>."}}
+KEY_DEFAULT = {"reason": "max_output_tokens", "limit": "key_default", "value": 4096}
 LIMITED = {"incomplete_details": {"reason": "max_output_tokens"}}
 
 
@@ -139,6 +140,15 @@ class OutcomesTest(WebCase):
             (
                 {"incomplete_details": {"reason": "max_run_seconds"}},
                 "Stopped at the limit of the running time. Ask the model",
+            ),
+            ({"incomplete_details": KEY_DEFAULT}, "Stopped at 4,096 output tokens: the default of this key. Ask the model"),
+            (
+                {"incomplete_details": {"reason": "max_run_seconds", "limit": "model_maximum", "value": 60}},
+                "Stopped at 60 s of running time: the maximum of the model. Ask the model to continue.",
+            ),
+            (
+                {"incomplete_details": {"reason": "max_output_tokens", "limit": "context_window", "value": 8192}},
+                "Stopped at the end of the context of 8,192 tokens. Shorten the input",
             ),
             ({"incomplete_details": {"reason": "content_filter"}}, "Stopped by the content filter. Ask in other words."),
             ({"incomplete_details": {"reason": "steered"}}, "Stopped because the client sent new input."),
