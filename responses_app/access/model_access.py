@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.utils import timezone
+
+from responses_app.access.permissions import projects
 from responses_app.errors import Forbidden, InvalidRequest
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Project
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel, resolve_alias
 from responses_app.validation.errors import shorten
@@ -27,6 +31,27 @@ def usable(key: ApiKey) -> dict[str, ServedModel]:
     # Patterns are left out: a client cannot choose a pattern from a list.
     names |= {alias: now.served[model] for alias, model in now.aliases.items() if "*" not in alias}
     return {name: one for name, one in names.items() if can_use(key, one.name)}
+
+
+def usable_by_person(user: AbstractBaseUser | AnonymousUser) -> list[str]:
+    """Return the models that a person may use with a key of theirs, in a project without such a key with a new one.
+
+    Without an account or a project these are all models.
+    """
+    served = list(manager.current().served)
+    if not user.is_authenticated:
+        return served
+    names = projects(user)
+    if not names:
+        return served
+    limits = {project.name: project for project in Project.objects.filter(name__in=names)}
+    now = timezone.now()
+    mine = ApiKey.objects.filter(owner__pk=user.pk, project__in=names, revoked_at=None).exclude(expires_at__lte=now)
+    keys = list(mine)
+    keys += [ApiKey(project=name) for name in {*names} - {key.project for key in keys}]
+    for key in keys:
+        key.project_limits = limits.get(key.project)
+    return [name for name in served if any(can_use(key, name) for key in keys)]
 
 
 def find(name: str) -> ServedModel | None:

@@ -158,6 +158,13 @@ class ApiKey(UsageLimits):
         return cls.objects.create(**fields, **limits), secret
 
     @classmethod
+    def of_project(cls, project: str) -> Self:
+        """Return a key without a row, with the limits of the project alone, as that of a person on a page."""
+        key = cls(project=project)
+        key.project_limits = Project.objects.filter(name=project).first()
+        return key
+
+    @classmethod
     def find(cls, secret: str) -> Self | None:
         """Find the key for `secret`; None if unknown or revoked. Replaces a digest made with an older SECRET_KEY."""
         digests = cls.hashes(secret)

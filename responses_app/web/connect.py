@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
+from responses_app.access import model_access
 from responses_app.connect.agents.table import AGENTS
 from responses_app.connect.connection import Agent, Connection
 from responses_app.connect.served import model_facts
@@ -36,15 +37,19 @@ class Configuration:
 
 @never_cache
 async def show(request: HttpRequest) -> HttpResponse:
-    """Render GET /connect: for each client the files with the address and the facts of a model; `?model=` names the model."""
+    """Render GET /connect: for each client the files with the address and the facts of a model; `?model=` names the model.
+
+    The menu has the models that the person may use.
+    """
     served = manager.current().served
-    name = request.GET.get("model") or next(iter(served), None)
-    context: dict[str, Any] = {"section": "keys"}
+    usable = await sync_to_async(lambda: model_access.usable_by_person(request.user))()
+    name = request.GET.get("model") or next(iter(usable), None)
+    context: dict[str, Any] = {"section": "keys", "is_served": bool(served)}
     if name is not None:
         if name not in served:
             raise Http404(f"no model {name!r}")
         connection = Connection(api_url(request), KEY, model_facts(name, served[name]))
-        context |= {"models": list(served), "facts": connection.model, "key": KEY}
+        context |= {"models": usable, "is_usable": name in usable, "facts": connection.model, "key": KEY}
         context["configurations"] = list(_configurations(connection))
     # Rendering queries the session and the user, which must not block the event loop.
     return await sync_to_async(render)(request, "web/connect.html", context)

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from responses_app.access import model_access, tool_access
-from responses_app.models import ApiKey, Project, VectorStore
+from responses_app.models import ApiKey, VectorStore
 from responses_app.runs import manager
 from responses_app.store.vector_stores import stores as vector_stores
 from responses_app.tools.registry import is_run_by_server
@@ -39,8 +39,7 @@ EXAMPLES = (
 
 def offers(project: str) -> dict[str, Any]:
     """Return the template variables of the models and tools that a user in `project` may choose, and of the examples."""
-    key = ApiKey(project=project)
-    key.project_limits = Project.objects.filter(name=project).first()
+    key = ApiKey.of_project(project)
     built_in = {kind: label for kind, label in _built_in() if tool_access.can_use_type(key, kind)}
     servers = [server for server in _mcp_servers() if tool_access.can_use(key, f"{tool_access.MCP}:{server['label']}")]
     available = {"offered": set(built_in), "servers": {server["label"] for server in servers}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from django.contrib.auth.decorators import login_required
@@ -10,8 +11,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from responses_app.access import model_access
 from responses_app.access.permissions import has_role
-from responses_app.models import Role
+from responses_app.models import ApiKey, Response, Role
 from responses_app.runs import manager
 from responses_app.web.private import private
 from responses_app.web.render.item_blocks import TEMPLATES
@@ -45,13 +47,20 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "blank": Column(MAX_COLUMNS + 1, row.model),
         "editors": editors.request_editors(base),
         "history": editors.history_titles(row),
-        "models": sorted({*manager.current().served, *(column.model for column in columns)}),
+        "models": _models(row, columns),
         "efforts": EFFORTS,
         "item_templates": TEMPLATES,
         "mode": mode_of(request),
         "max_columns": MAX_COLUMNS,
     }
     return render(request, "web/rerun.html", context)
+
+
+def _models(row: Response, columns: Sequence[Column]) -> list[str]:
+    """Return the served models that the project may use, and the aliases of these in the columns."""
+    key = ApiKey.of_project(row.project)
+    names = [*manager.current().served, row.model, *(column.model for column in columns)]
+    return sorted({name for name in names if (served := model_access.find(name)) and model_access.can_use(key, served.name)})
 
 
 @private("GET", "HEAD")
