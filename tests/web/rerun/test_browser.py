@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support import plain_http
 from tests.support.server.serve_command import Server
@@ -34,6 +34,7 @@ TEXTS = {
     "Say it": (answer("The cat sat on the mat."), answer("The dog sat on the mat.")),
     "Say that": (answer("Another text."),),
     "Say more": (answer("More."), answer("More again.")),
+    "Weather alone": (*(call("get_weather", city="Paris"), call("get_weather", city="Paris"), answer("Wet in Paris.")),),
     "Weather of Messages": (*(call("get_weather", city="Oslo"), call("get_weather", city="Rome")),),
     "Say it slowly": (f"<|channel|>analysis<|message|>Slow.<|end|><|start|>assistant{answer(SLOW)}",),
     "Weather here": (
@@ -155,12 +156,91 @@ def test_an_error_says_whether_the_run_has_started(chat_server: Server, page: Pa
     run(page)
     first = column(page, "Run 1")
     expect(first.get_by_role("alert")).to_contain_text("The run could not be shown")
-    page.reload()
+    page.unroute("**/rerun/column?*")
+    first.get_by_role("button", name="Try again").click()
+    expect(first.locator(".differences")).to_be_visible()
     expect(first).to_contain_text("More again.")
     page.route("**/v1/responses", lambda route: route.fulfill(status=400, json={"error": {"message": "Refused."}}))
     run(page)
     expect(first.get_by_role("alert")).to_contain_text("The run did not start")
     expect(first.get_by_role("status")).to_be_empty()
+    # The same request would be refused again.
+    expect(first.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+def refuse(page: Page, times: int, **headers: str) -> list[str]:
+    """Refuse the next runs with 503 and `headers`. Return the list to which the idempotency key of each request is added."""
+    keys: list[str] = []
+
+    def respond(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        error = {"message": "The engine does not answer.", "code": "server_error"}
+        if len(keys) > times:
+            return route.fallback()
+        return route.fulfill(status=503, json={"error": error}, headers=headers)
+
+    page.route(re.compile(r"/v1/responses$"), respond)
+    return keys
+
+
+def test_a_run_that_is_refused_for_now_is_sent_again(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say that").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    keys = refuse(page, 2, **{"Retry-After": "1"})
+    run(page)
+    first = column(page, "Run 1")
+    expect(first.get_by_role("alert")).to_contain_text("The engine does not answer.")
+    expect(first).to_contain_text("The run is sent again in 1 s.")
+    expect(first.get_by_role("status")).to_have_text("Run 1: Waiting")
+    expect(first.locator(".differences")).to_be_visible()
+    expect(first.get_by_role("alert")).to_have_count(0)
+    assert (len(keys), len(set(keys))) == (3, 1)
+
+
+def test_a_run_that_is_refused_starts_by_a_button(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say that").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    keys = refuse(page, 2, **{"Retry-After": "100"})
+    run(page)
+    first = column(page, "Run 1")
+    first.get_by_role("button", name="Send now").click()
+    expect(first).to_contain_text("The run is sent again in 100 s.")
+    first.get_by_role("button", name="Stop").click()
+    expect(first.get_by_role("alert")).to_contain_text("The run did not start")
+    first.get_by_role("button", name="Try again").press("Enter")
+    expect(first.locator(".differences")).to_be_visible()
+    assert (len(keys), len(set(keys))) == (3, 1)
+
+
+def test_answers_stay_when_the_server_is_away(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Weather alone", tools=[WEATHER]).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    page.get_by_label("Live").check()
+    run(page)
+    first = column(page, "Run 1")
+    answer_field = first.get_by_placeholder("Tool result")
+    answer_field.fill("It is raining")
+    page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
+    first.get_by_role("button", name="Continue", exact=True).click()
+    expect(first.get_by_role("alert")).to_contain_text("Can’t reach the server.")
+    expect(answer_field).to_have_value("It is raining")
+    page.unroute(re.compile(r"/v1/responses$"))
+    first.get_by_role("button", name="Try again").click()
+    expect(first).to_contain_text("Wet in Paris.")
+    expect(first.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_run_starts_once_the_server_is_back(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="tools", input="Say that").json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun", wait_until="networkidle")
+    # Not even the modules of a run can be fetched.
+    page.context.set_offline(True)
+    run(page)
+    first = column(page, "Run 1")
+    expect(first.get_by_role("alert")).to_contain_text("Can’t reach the server.")
+    page.context.set_offline(False)
+    first.get_by_role("button", name="Try again").click()
+    expect(first.locator(".differences")).to_be_visible()
 
 
 def test_schema_of_messages_that_strict_mode_refuses_runs_again(chat_server: Server, page: Page) -> None:

@@ -8,10 +8,11 @@ const MAX_RETRIES = 8;
 const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 8000;
 
-// `start` is {body, headers} to create a response, or {id} to follow an existing one. `onRetry` gets the number of each
-// retry, and 0 when connected again. `onRefused` returns true to create again.
+// `start` is {body} to create a response, with one key for all attempts, or {id} to follow an existing one. `onRetry` gets the
+// number of each retry, and 0 when connected again. `onRefused` returns true to create again.
 export async function* follow(api, start, { signal, onRetry, onRefused }) {
   let { id } = start;
+  start.headers ??= { "Idempotency-Key": crypto.getRandomValues(new Uint32Array(4)).join("-") };
   let last = -1;
   for (let retries = 0; ; ) {
     try {

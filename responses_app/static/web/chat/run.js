@@ -38,8 +38,7 @@ const api = (chat) => (chat.client ??= new Api(chat.urls.api, chat.urls.secret))
 async function show(chat, running, start) {
   const { turn, control } = running;
   const onRetry = (retries) => turn.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, LOST)] : []));
-  const onRefused = async (error) => error.headers && (await import("./resend.js")).waitToResend(chat, running, error);
-  if (start.body) start.headers ??= { "Idempotency-Key": crypto.getRandomValues(new Uint32Array(4)).join("-") };
+  const onRefused = async (error) => error.headers && (await import("./resend.js")).resendMessage(chat, running, error);
   for await (const event of follow(api(chat), start, { signal: control.signal, onRetry, onRefused })) {
     turn.apply(event);
     if (event.type === "response.created" && start.body) onCreated(chat, running);

@@ -1,5 +1,5 @@
-// Column of a run: creates the responses of the run, shows their text while it streams, and swaps in the server's result.
-import { el } from "../chat/dom.js";
+// Column of a run: its model, its changed fields and its output.
+import { button, el } from "../chat/dom.js";
 import { parseField } from "./editors.js";
 
 /** Colours the code and typesets the math of Markdown in `element`. */
@@ -7,8 +7,7 @@ export async function enhance(element) {
   if (element.querySelector(".markdown")) (await import("../markdown/enhance.js")).enhance(element);
 }
 
-// After this number of consecutive recorded answers the run stops, so that a loop of calls ends.
-const MAX_ROUNDS = 16;
+const AWAY = new Error("Can’t reach the server.");
 
 export class Column {
   constructor(element, page) {
@@ -53,38 +52,16 @@ export class Column {
 
   async stop() {
     if (this.last) await this.page.api.cancel(this.last).catch(() => {});
+    else this.giveUp?.();
   }
 
+  // Modules for requests are loaded with the first run.
   async follow(start, round = 0) {
     this.control?.abort();
     const control = (this.control = new AbortController());
-    const { LiveOutput, TERMINAL, follow } = await import("./live.js");
-    const live = new LiveOutput(this.output, this.page.urls.responses, round > 0);
-    // Compared responses, and those that a person may only read, have no button.
-    const stop = this.element.querySelector("[data-stop]") ?? {};
-    stop.hidden = false;
-    this.say("Running");
-    const onRetry = (retries) => {
-      live.showRetry(retries);
-      this.say(retries ? "Connection lost" : "Running");
-    };
-    this.last = start.id;
-    let isStarted = Boolean(start.id);
-    try {
-      for await (const event of follow(this.page.api, start, { signal: control.signal, onRetry })) {
-        if (event.type === "response.created") this.onCreated(event.response.id);
-        // The edits are stored with the run.
-        if (start.body && !round && !isStarted) delete sessionStorage[location.pathname];
-        isStarted = true;
-        live.apply(event);
-        if (TERMINAL.has(event.type)) break;
-      }
-      await this.showResult(round, control.signal);
-    } catch (error) {
-      if (!control.signal.aborted) this.showError(error, isStarted);
-    } finally {
-      if (this.control === control) (this.keepFocus(stop), (stop.hidden = true));
-    }
+    const module = await import("./run.js").catch(() => null);
+    if (module) await module.follow(this, control, start, round);
+    else this.showError(AWAY, start, round);
   }
 
   // The focus of a control that goes moves to the column.
@@ -98,47 +75,28 @@ export class Column {
     this.page.updateUrl();
   }
 
-  async showResult(round, signal) {
-    const run = this.value;
-    const query = new URLSearchParams({ run, place: this.element.dataset.pane, tools: this.page.mode });
-    const response = await fetch(`${this.page.urls.result}?${query}`, { signal });
-    if (!response.ok) throw new Error(`The server returned an error (HTTP ${response.status}).`);
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    this.keepFocus(this.output);
-    this.output.replaceChildren(page.querySelector(".result"));
-    enhance(this.output);
-    const { next } = this.result.dataset;
-    if (next && round < MAX_ROUNDS) await this.continueWith(JSON.parse(next), round + 1);
-    else this.say(this.result.querySelector(".status").textContent);
-  }
-
   // For screen readers, because the focus stays on the button that started the run.
   say(state) {
     this.element.querySelector("[data-said]").textContent = `${this.element.getAttribute("aria-label")}: ${state}`;
   }
 
-  /** Answers the calls of the last response. */
-  async continueWith(input, round = 1) {
-    const { parameters, last, of } = this.result.dataset;
-    const { tool_choice, ...body } = JSON.parse(parameters);
-    // Behind a result, a forced call would be made again without end.
-    const choice = ["auto", "none"].includes(tool_choice) ? { tool_choice } : {};
-    this.uid = this.result.dataset.run;
-    await this.follow({ body: this.page.asRun({ ...body, ...choice, previous_response_id: last, input }, of) }, round);
-  }
-
   async onAnswers(event) {
     event.preventDefault();
-    const { answersOf } = await import("./answers.js");
-    await this.continueWith(answersOf(event.target));
+    const modules = await Promise.all([import("./answers.js"), import("./run.js")]).catch(() => null);
+    if (!modules) return this.showError(AWAY, {}, null);
+    const [{ answersOf }, { continueWith }] = modules;
+    await continueWith(this, answersOf(event.target));
   }
 
-  showError(error, isStarted) {
-    const title = isStarted ? "The run could not be shown" : "The run did not start";
-    const remedy = isStarted ? " Reload the page to see how it ended." : "";
-    this.output.replaceChildren(el("div", { class: "block notice error", role: "alert" }, el("h2", {}, title), el("p", {}, error.message + remedy)));
+  // A problem of the request `start`, with a button to send it again unless `round` is null. The result of earlier rounds stays.
+  showError({ message }, start, round) {
+    const again = round === null ? null : button("Try again", () => (this.keepFocus(this.output), notice.remove(), this.follow(start, round)));
+    const title = start.id ? "The run could not be shown" : "The run did not start";
+    const notice = el("div", { class: "block notice error", role: "alert" }, el("h2", {}, title), el("p", {}, message), again);
+    this.output.querySelector(".items.live")?.remove();
+    if (this.result) this.output.append(notice);
+    else this.output.replaceChildren(notice);
     // The alert is read by itself.
     this.element.querySelector("[data-said]").textContent = "";
-    this.page.onError(error);
   }
 }

@@ -3,21 +3,20 @@ import { el } from "../chat/dom.js";
 import { LOST } from "../chat/follow.js";
 import { OutputItem } from "../output_item.js";
 
-export { TERMINAL, follow } from "../chat/follow.js";
-
 /** Items of a running response, with the time to the first token. `keeps` leaves what is shown in place. */
 export class LiveOutput {
   constructor(container, responses, keeps) {
     Object.assign(this, { container, responses, start: performance.now(), items: new Map() });
     this.lost = el("p", { class: "warn" }, LOST);
     this.first = el("dd", {}, "–");
+    this.refused = el("div");
     const unknown = ["Tokens/s", "Tokens", "Finish", "Validity"].map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, "–")));
     // The lines of a result, which takes this place at the end.
     const head = [
       el("p", { class: "summary" }, el("span", { class: "status in_progress" }, "In progress")),
       el("dl", { class: "figures" }, el("div", {}, el("dt", {}, "TTFT"), this.first), ...unknown),
     ];
-    this.body = el("div", { class: "items live" });
+    this.body = el("div", { class: "items live" }, this.refused);
     if (keeps) container.append(this.body);
     else container.replaceChildren(...head, this.body);
   }
