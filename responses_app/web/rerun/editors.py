@@ -51,9 +51,13 @@ class ItemEditor:
 
 @dataclass(frozen=True, slots=True)
 class RequestEditors:
-    """Texts of the editors. `previous` is the previous response, None if the items hold the whole context."""
+    """Texts of the editors. `previous` is the previous response, None if the items hold the whole context.
+
+    `earlier` items stand before `items`, without editors.
+    """
 
     previous: str | None
+    earlier: int
     items: Sequence[ItemEditor]
     instructions: str
     tools: str
@@ -70,10 +74,12 @@ def request_editors(row: Response) -> RequestEditors:
     output_format, effort = text.pop("format", None), reasoning.pop("effort", None)
     others = {name: value for name, value in fields.items() if name not in _EDITED and name not in ("text", "reasoning")}
     others |= {name: value for name, value in (("text", text), ("reasoning", reasoning)) if value}
-    before = _history(row) if row.conversation_id is not None else []
+    previous, items = _context(row, load_step(row).input)
+    earlier, shown = latest_editors(items)
     return RequestEditors(
-        None if row.conversation_id is not None else row.previous_uid,
-        item_editors([*before, *load_step(row).input]),
+        previous,
+        earlier,
+        shown,
         str(fields.get("instructions") or ""),
         _pretty(fields.get("tools")),
         _pretty(output_format),
@@ -83,9 +89,17 @@ def request_editors(row: Response) -> RequestEditors:
     )
 
 
-def item_editors(items: Sequence[Mapping[str, Any]]) -> list[ItemEditor]:
-    """Return the editors of `items`."""
-    return [_item_editor(item, title) for item, title in zip(items, _titles(items), strict=True)]
+def latest_editors(items: Sequence[Mapping[str, Any]], end: int | None = None) -> tuple[int, list[ItemEditor]]:
+    """Return the number of items before the editors, and the editors of the latest items, of those before the place `end`."""
+    items = items[:end]
+    earlier = max(len(items) - MAX_EDITED_ITEMS, 0)
+    titles = _titles(items)[earlier:]
+    return earlier, [_item_editor(item, title) for item, title in zip(items[earlier:], titles, strict=True)]
+
+
+def references(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return references to stored items."""
+    return [{"type": "item_reference", "id": item["id"]} for item in items]
 
 
 def request_fields(row: Response) -> dict[str, Any]:
@@ -100,26 +114,35 @@ def column_changes(row: Response, base: Response) -> str:
     return json.dumps(changed, ensure_ascii=False) if changed else ""
 
 
-def context_until(row: Response, turn: Turn, uid: str) -> tuple[str | None, list[ItemEditor]] | None:
+def context_until(row: Response, turn: Turn, uid: str) -> tuple[str | None, list[Mapping[str, Any]]] | None:
     """Return previous response and items of a request that continues behind the item `uid`; None for an unknown item.
 
-    Behind an item of the earlier context the items hold the whole context.
+    Behind an item of the earlier context the items hold the whole context. With an empty `uid` these are previous response and items
+    of the request itself.
     """
+    if not uid:
+        return _context(row, turn.steps[0].input)
     own = [item for step in turn.steps for item in (*step.input, *step.output)]
-    earlier = _history(row)
     if (place := _place(own, uid)) is not None:
-        before = earlier if row.conversation_id is not None else []
-        return None if row.conversation_id is not None else row.previous_uid, item_editors([*before, *own[: place + 1]])
+        return _context(row, own[: place + 1])
+    earlier = _history(row)
     if (place := _place(earlier, uid)) is not None:
-        return None, item_editors(earlier[: place + 1])
+        return None, earlier[: place + 1]
     return None
+
+
+def _context(row: Response, items: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[Mapping[str, Any]]]:
+    """Return previous response and items of a request with `items`, which for a conversation follow those of the conversation."""
+    if row.conversation_id is not None:
+        return None, [*_history(row), *items]
+    return row.previous_uid, list(items)
 
 
 def _place(items: Sequence[Mapping[str, Any]], uid: str) -> int | None:
     return next((place for place, item in enumerate(items) if item.get("id") == uid), None)
 
 
-def _history(row: Response) -> list[dict[str, Any]]:
+def _history(row: Response) -> list[Mapping[str, Any]]:
     bodies = dict(Item.objects.filter(pk__in=row.history).values_list("pk", "body"))
     return [json.loads(bodies[key]) for key in row.history if key in bodies]
 
@@ -135,8 +158,8 @@ def history_titles(row: Response) -> list[tuple[str, str]]:
 def _item_editor(item: Mapping[str, Any], title: str) -> ItemEditor:
     body = json.dumps(item, ensure_ascii=False, indent=2)
     if len(body) > MAX_EDITED_CHARS:
-        reference = json.dumps({"type": "item_reference", "id": item["id"]})
-        return ItemEditor(str(item["id"]), title, reference, None, is_editable=False)
+        (reference,) = references([item])
+        return ItemEditor(str(item["id"]), title, json.dumps(reference), None, is_editable=False)
     return ItemEditor(str(item.get("id") or ""), title, body, only_text(item))
 
 

@@ -16,7 +16,6 @@ from responses_app.web.render.item_blocks import OUTPUT_TYPES, call_id_of
 from responses_app.web.render.log_events import events
 
 MAX_STEPS: Final = 16
-MAX_INPUT_ITEMS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def load_step(row: Response) -> TurnStep:
     """Load a response with its items; the output of a running response comes from its events."""
     bodies = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
     snapshot = _snapshot(row)
-    return TurnStep(row, [json.loads(body) for body in bodies[:MAX_INPUT_ITEMS]], snapshot.get("output", ()), snapshot)
+    return TurnStep(row, [json.loads(body) for body in bodies], snapshot.get("output", ()), snapshot)
 
 
 def recorded_answers(original: Turn, run: Turn) -> list[Mapping[str, Any]] | None:

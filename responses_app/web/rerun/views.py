@@ -46,6 +46,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "may_run": may_run,
         "blank": Column(MAX_COLUMNS + 1, row.model),
         "editors": editors.request_editors(base),
+        "base": base,
         "history": editors.history_titles(row),
         "models": _models(row, columns),
         "efforts": EFFORTS,
@@ -74,13 +75,21 @@ def column(request: HttpRequest, uid: str) -> HttpResponse:
 
 @private("GET", "HEAD")
 def context(request: HttpRequest, uid: str) -> HttpResponse:
-    """Return GET /responses/ID/rerun/context?until=ITEM as JSON: the request that continues behind the item."""
+    """Return GET /responses/ID/rerun/context?until=ITEM as JSON: the request that continues behind the item.
+
+    Without `until` this is the request itself. `end` is the number of items of which the latest have editors, or references to all
+    with `references`.
+    """
     row = get_response(request, uid)
     found = editors.context_until(row, load_turn(row), request.GET.get("until", ""))
     if found is None:
         raise Http404("This response has no such item.")
     previous, items = found
-    return JsonResponse({"previous": previous, "items": [asdict(item) for item in items]})
+    end = number(request, "end", len(items))
+    if "references" in request.GET:
+        return JsonResponse({"items": editors.references(items[:end])})
+    earlier, shown = editors.latest_editors(items, end)
+    return JsonResponse({"previous": previous, "earlier": earlier, "items": [asdict(item) for item in shown]})
 
 
 @login_required

@@ -456,6 +456,45 @@ def test_sixty_items_weigh_little_and_are_sent_as_they_are_shown(chat_server: Se
     assert after == before
 
 
+def test_the_latest_items_have_editors_and_the_others_are_sent_as_they_are(chat_server: Server, page: Page) -> None:
+    notes = [{"role": "user", "content": f"Note {number}"} for number in range(249)]
+    uid = chat_server.ask(model="tools", input=[*notes, {"role": "user", "content": "Say that"}]).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    items = page.locator("details.item")
+    expect(items).to_have_count(100)
+    expect(page.get_by_text("150 earlier items, sent as they are.")).to_be_visible()
+    page.get_by_role("button", name="Show more").click()
+    expect(page.get_by_text("50 earlier items, sent as they are.")).to_be_visible()
+    expect(items.first.locator("summary")).to_be_focused()
+    expect(items.first).to_contain_text("User: Note 50")
+    items.first.locator("summary").press("Enter")
+    items.first.get_by_role("textbox").fill("Another note")
+    page.reload()
+    expect(items.first.get_by_role("textbox")).to_have_value("Another note")
+    run(page)
+    expect(column(page, "Run 1").locator(".differences")).to_be_visible()
+    run_uid = column(page, "Run 1").locator(".result").get_attribute("data-run")
+    before, after = (sent_texts(chat_server, one) for one in (uid, run_uid))
+    assert len(before) == 250
+    assert after == [*before[:50], "Another note", *before[51:]]
+    # Behind an item of the part without editors.
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun?column={run_uid}")
+    column(page, "Original").get_by_role("button", name="Continue from here").click()
+    expect(page.get_by_text("151 earlier items, sent as they are.")).to_be_visible()
+    expect(items).to_have_count(100)
+
+
+def sent_texts(server: Server, uid: str | None) -> list[str]:
+    """Return the texts of the input of a response, oldest first."""
+    texts: list[str] = []
+    page: dict[str, Any] = {"has_more": True}
+    while page["has_more"]:
+        after = f"&after={page['last_id']}" if texts else ""
+        page = fetch(server, f"/v1/responses/{uid}/input_items?limit=100&order=asc{after}")
+        texts += [one["content"][0]["text"] for one in page["data"]]
+    return texts
+
+
 def test_conversation_is_not_changed_by_a_rerun(chat_server: Server, page: Page) -> None:
     conversation = fetch(chat_server, "/v1/conversations", body={})["id"]
     for _ in range(2):

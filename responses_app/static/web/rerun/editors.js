@@ -83,12 +83,18 @@ export class Editors {
     return [...this.list.querySelectorAll("details.item")];
   }
 
+  /** The number of items before the editors, which are not loaded. */
+  get earlier() {
+    return Number(this.list.dataset.earlier ?? 0);
+  }
+
   onClick(target) {
     const item = target.closest("details.item");
     if (target.matches("[data-drop]")) this.drop(item);
     else if (target.matches("[data-as-json]")) editAsJson(item, target);
     else if (target.matches("[data-continue-own]")) for (const later of this.items.slice(this.items.indexOf(item) + 1)) later.remove();
     else if (target.matches("[data-continue]")) this.continueFrom(target.dataset.continue);
+    else if (target.matches("[data-load]")) import("./context.js").then(({ load }) => load(this));
     else if (target.matches("[data-add-item]")) this.add({ title: this.unused("User"), json: JSON.stringify({ type: "message", role: "user", content: [{ type: "input_text", text: "" }] }), text: "", is_editable: true });
   }
 
@@ -116,10 +122,17 @@ export class Editors {
     const item = el("details", { class: "item", "data-item": json, "data-text": text !== null, open: true }, el("summary", { dir: "auto" }, title), field, actionsOf(text !== null, title));
     this.list.append(item);
     field.focus?.();
+    return item;
+  }
+
+  async references() {
+    const found = this.earlier ? await (await import("./context.js")).references(this) : [];
+    if (!found) throw new EditorError(this.list.querySelector("[data-load]"), "The earlier items can’t be loaded. Try again.");
+    return found;
   }
 
   /** The body of a create request without model. Throws EditorError. */
-  body() {
+  async body() {
     const { elements } = this.form;
     const number = (name) => {
       const text = elements[name].value.trim();
@@ -129,7 +142,7 @@ export class Editors {
     const others = parseField(elements.others, {});
     const format = parseField(elements.format);
     const effort = elements.effort.value;
-    return {
+    const body = {
       ...others,
       instructions: elements.instructions.value || undefined,
       tools: parseField(elements.tools),
@@ -139,14 +152,15 @@ export class Editors {
       top_p: number("top_p"),
       max_output_tokens: number("max_output_tokens"),
       previous_response_id: this.list.dataset.previous || undefined,
-      input: this.items.map((item) => inputItem(item)),
+      input: this.items.map(inputItem),
     };
+    return this.earlier ? { ...body, input: [...(await this.references()), ...body.input] } : body;
   }
 
   /** The field of a path in an error of the API, such as `input[0].content`. */
   fieldOf(path = "") {
     const place = /^input\[(\d+)\]/.exec(path ?? "");
-    if (place) return this.items[Number(place[1])]?.querySelector("textarea") ?? null;
+    if (place) return this.items[Number(place[1]) - this.earlier]?.querySelector("textarea") ?? null;
     const name = (path ?? "").split(/[.[]/)[0];
     return this.form.elements[{ text: "format", reasoning: "effort" }[name] ?? name] ?? null;
   }

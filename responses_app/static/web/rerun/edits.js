@@ -1,5 +1,6 @@
 // Edits that were not run, for a reload: the texts of the editors and of the columns, in the storage of the tab.
 import { button, el } from "../chat/dom.js";
+import { showEarlier } from "./context.js";
 import { originalOf } from "./editors.js";
 
 const NAMES = ["instructions", "tools", "format", "temperature", "top_p", "max_output_tokens", "effort", "others"];
@@ -19,7 +20,7 @@ export function save({ editors, runs }) {
   const { elements } = editors.form;
   const state = {
     values: NAMES.map((name) => withoutSecrets(elements[name].value)),
-    previous: editors.list.dataset.previous,
+    list: { ...editors.list.dataset },
     items: editors.items.map(itemState),
     variants: runs.map(({ element }) => ["model", "changes"].map((name) => withoutSecrets(element.querySelector(`[name=${name}]`).value))),
   };
@@ -31,9 +32,9 @@ export function save({ editors, runs }) {
 }
 
 export function restore({ editors, runs, toolbar }) {
-  const { values, previous, items, variants } = JSON.parse(sessionStorage[location.pathname]);
+  const { values, list, items, variants } = JSON.parse(sessionStorage[location.pathname]);
   NAMES.forEach((name, place) => (editors.form.elements[name].value = values[place] ?? editors.form.elements[name].value));
-  editors.list.dataset.previous = previous;
+  Object.assign(editors.list.dataset, list);
   for (const item of editors.items) item.remove();
   const { scrollY } = window;
   for (const { value, open, ...item } of items) {
@@ -42,6 +43,7 @@ export function restore({ editors, runs, toolbar }) {
     if (item.is_editable) element.querySelector("textarea").value = value;
     element.open = open;
   }
+  showEarlier(editors, editors.earlier);
   document.activeElement.blur();
   scrollTo({ top: scrollY, behavior: "instant" });
   variants.forEach((variant, place) => ["model", "changes"].forEach((name, at) => setField(runs[place]?.element.querySelector(`[name=${name}]`), variant[at])));

@@ -37,12 +37,12 @@ class RerunPage {
     return this.columns.filter((column) => !column.element.dataset.fixed);
   }
 
-  run() {
+  async run() {
     clearProblems();
     // Responses that are only compared cannot run.
     if (!this.runs.length && this.columns.length < Number(this.urls.max)) this.add();
     try {
-      const shared = this.editors.body();
+      const shared = await this.editors.body();
       const bodies = this.runs.map((column) => column.body(shared));
       // Streams of all columns begin at once.
       this.runs.forEach((column, place) => column.run(bodies[place]));
