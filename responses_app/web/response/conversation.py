@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -25,7 +26,7 @@ from responses_app.web.responses.ids import response_id
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
 MAX_EARLIER_ITEMS = 100
-MAX_INPUT_ITEMS = 500
+MAX_INPUT_ITEMS = 200
 WAITING = "The process that ran this response has ended. Another process that serves the model continues it within seconds."
 
 
@@ -37,8 +38,9 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     row = get_response(request, uid)
     earlier = bool(number(request, "earlier", 0))
     past = _items(row.history[-MAX_EARLIER_ITEMS:]) if earlier else []
+    window = _input_window(request, row)
     bodies = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
-    input_items = [json.loads(body) for body in bodies[:MAX_INPUT_ITEMS]]
+    input_items = [json.loads(body) for body in bodies[window.start : window.end]]
     output, snapshot = items.output_of(row)
     renderer = items.item_renderer(row, [*past, *input_items, *output])
     before = renderer.blocks(past)
@@ -58,6 +60,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         max_earlier=MAX_EARLIER_ITEMS,
         hidden=len(row.history) - len(row.history[-MAX_EARLIER_ITEMS:] if earlier else []),
         input_blocks=input_blocks,
+        window=window,
         output_blocks=output_blocks,
         item_templates=TEMPLATES,
         instructions=snapshot.get("instructions"),
@@ -75,6 +78,36 @@ def takeovers(request: HttpRequest, uid: str) -> HttpResponse:
     row = get_response(request, uid)
     notices = takeover_notices(row, event_headers(row.pk) if row.takeovers else ())
     return render(request, "web/takeovers.html", {"row": row, "takeovers": list(notices)})
+
+
+@dataclass(frozen=True, slots=True)
+class InputWindow:
+    """Places of the shown items in the input of `count` items."""
+
+    start: int
+    end: int
+    count: int
+
+    @property
+    def later_end(self) -> int:
+        """Return the end of the window behind this one."""
+        return min(self.end + MAX_INPUT_ITEMS, self.count)
+
+    @property
+    def later(self) -> int:
+        """Return the number of items behind this window."""
+        return self.count - self.end
+
+
+def _input_window(request: HttpRequest, row: Response) -> InputWindow:
+    """Return the window that ends at the place `input` of the query, has the selected item, or ends with the last item."""
+    keys = list(Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("uid", flat=True))
+    end = number(request, "input", len(keys))
+    selected = request.GET.get("selected", "")
+    if "input" not in request.GET and selected in keys:
+        end = (keys.index(selected) // MAX_INPUT_ITEMS + 1) * MAX_INPUT_ITEMS
+    end = min(max(end, MAX_INPUT_ITEMS), len(keys))
+    return InputWindow(max(end - MAX_INPUT_ITEMS, 0), end, len(keys))
 
 
 def _items(keys: Sequence[int]) -> list[dict[str, Any]]:

@@ -9,11 +9,12 @@ from typing import Any
 import orjson
 from django.contrib.auth.models import User
 
-from responses_app.models import Direction, Event, Response
+from responses_app.models import Direction, Event, Item, Response
 from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.content import tool_outputs
 from responses_app.web.render.item_blocks import ItemBlock
-from tests.support.web.page_case import WebCase, item, made, snapshot
+from responses_app.web.response import conversation
+from tests.support.web.page_case import WebCase, item, made, snapshot, text_of
 
 TEXT_PART = {"type": "output_text", "text": "**Sunny** [a](/x)", "annotations": []}
 CITATION = {"type": "file_citation", "index": 3, "file_id": "file_1", "filename": "rules.txt"}
@@ -38,6 +39,8 @@ OUTPUT: list[dict[str, Any]] = [
     {"type": "image_generation_call", "result": "AAAA", **DONE},
     {"type": "compaction", "encrypted_content": "x"},
 ]
+# Input items of a long request.
+COUNT = 2 * conversation.MAX_INPUT_ITEMS + 50
 # Texts that the fragments show, in order.
 SHOWN = (
     "<strong>Sunny</strong>",
@@ -164,3 +167,37 @@ class FragmentTest(WebCase):
     def _log(self, row: Response, number: int, kind: str, one: dict[str, Any]) -> None:
         event = {"type": kind, "sequence_number": number, "output_index": 0, "item": one}
         Event.objects.create(response=row, number=number, type=kind, data=orjson.dumps(event).decode(), ms=number)
+
+
+class LongInputTest(WebCase):
+    """Response with `COUNT` input items."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        row = made()
+        Item.objects.filter(response=row, direction=Direction.INPUT).delete()
+        for number in range(COUNT):
+            content = [{"type": "input_text", "text": f"Note {number}."}]
+            item(row, f"msg_{number}", "message", Direction.INPUT, role="user", content=content)
+
+    def shown(self, query: str = "") -> tuple[list[int], str]:
+        """Return the numbers of the shown items, and the text of the page."""
+        text = text_of(self.page(f"/responses/resp_1{query}"))
+        return [number for number in range(COUNT) if f"Note {number}." in text], text
+
+    def test_the_latest_items_are_shown_with_links_to_the_others(self) -> None:
+        numbers, text = self.shown()
+        self.assertEqual(numbers, list(range(250, 450)))
+        self.assertIn("250 input items before these aren’t shown. Show earlier ones", text)
+        self.assertNotIn("behind these", text)
+        numbers, text = self.shown("?input=250")
+        self.assertEqual(numbers, [*range(50, 250), 449])
+        self.assertIn("50 input items before these", text)
+        self.assertIn("200 input items behind these aren’t shown. Show later ones", text)
+        # The first part is as long as the others.
+        self.assertEqual(self.shown("?input=50")[0], [*range(200), 449])
+
+    def test_the_selected_item_is_shown(self) -> None:
+        self.assertIn(3, self.shown("?selected=msg_3")[0])
+        self.assertIn(401, self.shown("?selected=msg_401")[0])
+        self.assertNotIn(401, self.shown("?selected=msg_401&input=200")[0])
