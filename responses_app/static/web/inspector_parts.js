@@ -1,22 +1,18 @@
 // Parts of the inspector beside the turns: the properties, and other views of the response, fetched from their pages.
 import { mark } from "./selection.js";
+import { addStyle } from "./style.js";
 
 const PARAMETER = "part";
-const tabs = [...document.querySelectorAll(".inspector [role=tab]")];
-const properties = document.querySelector("#inspector-properties");
-const panel = document.querySelector("#inspector-part");
 let shown = null;
-// Goes on after a failure, as the parts work without their styles.
-await new Promise((resolve) => {
-  const sheet = document.createElement("link");
-  Object.assign(sheet, { rel: "stylesheet", href: new URL("inspector_parts.css", import.meta.url).href, onload: resolve, onerror: resolve });
-  document.head.append(sheet);
-});
+// The chat has none of these; a page of a response has the first two.
+const styles = ["list.css", "inspect.css", "inspector_parts.css"].map((name) => new URL(name, import.meta.url).href);
+await Promise.all(styles.filter((href) => ![...document.styleSheets].some((sheet) => sheet.href === href)).map(addStyle));
 
 const nameOf = (tab) => tab.pathname?.split("/").at(-1);
 
-// The address holds the part and the selected item.
+// The address of a response holds the part and the selected item.
 function remember(part) {
+  if (!document.querySelector("#response")) return;
   const url = new URL(location.href);
   if (part) url.searchParams.set(PARAMETER, part);
   else url.searchParams.delete(PARAMETER);
@@ -32,7 +28,7 @@ function problem() {
 }
 
 /** Shows the view at `url` in the panel. Its links keep their targets. */
-async function load(url) {
+async function load(panel, url) {
   // The second load would replace what a person clicks on meanwhile.
   if (shown === url.href && panel.hasAttribute("aria-busy")) return;
   shown = url.href;
@@ -51,11 +47,15 @@ async function load(url) {
 }
 
 export function open(tab, url = tab.href) {
+  const tabs = tab.parentElement.children;
+  // Not on the page any more if a person has closed the inspector meanwhile.
+  const inspector = tab.parentElement.parentElement;
+  const panel = inspector.querySelector("#inspector-part");
   for (const one of tabs) {
     one.setAttribute("aria-selected", String(one === tab));
     one.tabIndex = one === tab ? 0 : -1;
   }
-  properties.hidden = tab !== tabs[0];
+  inspector.querySelector("#inspector-properties").hidden = tab !== tabs[0];
   panel.hidden = tab === tabs[0];
   remember(panel.hidden ? null : nameOf(tab));
   if (panel.hidden) {
@@ -66,11 +66,11 @@ export function open(tab, url = tab.href) {
   const target = new URL(url, location.href);
   const selected = new URL(location.href).searchParams.get("selected");
   if (selected) target.searchParams.set("selected", selected);
-  load(target);
+  load(panel, target);
 }
 
 // The prompt marks the tokens of the selected item.
 document.addEventListener("selected", () => {
-  const tab = tabs.find((one) => one.getAttribute("aria-selected") === "true");
+  const tab = document.querySelector(".inspector .parts [aria-selected=true]");
   if (tab && nameOf(tab) === "prompt") open(tab);
 });

@@ -1,10 +1,10 @@
 // Pages of a response: keyboard, and live events while the response runs.
 
 import { backLink } from "./back.js";
-import { showCopyButtons } from "./copy.js";
 import { enhanced } from "./items.js";
 import { keyboard } from "./keyboard.js";
 import { selection } from "./selection.js";
+import "./sources.js";
 
 const page = document.querySelector("#response");
 // Before the keys of the page: Escape clears the selection first.
@@ -29,12 +29,4 @@ if (current) current.parentElement.scrollLeft = current.offsetLeft - 150;
 
 const isPhone = matchMedia("(max-width: 40rem)").matches;
 if (isPhone) import("./inspector_sheet.js");
-if (page.querySelector(".parts")) import("./inspector_tabs.js");
-
-// JSON, SSE lines and code, also those of an event that the player fetches.
-async function enhanceSources() {
-  showCopyButtons();
-  if (document.querySelector("[data-json], .wire, [data-code]")) (await import("./markdown/source_view.js")).enhanceSource();
-}
-document.addEventListener("fresh", enhanceSources);
-enhanceSources();
+if (page.querySelector(".parts")) import("./inspector_tabs.js").then(({ start }) => start(page.querySelector(".inspector")));

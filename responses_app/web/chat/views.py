@@ -76,9 +76,14 @@ def times(request: HttpRequest, uid: str) -> HttpResponse:
 
 @private("GET", "HEAD")
 def inspector(request: HttpRequest, uid: str) -> HttpResponse:
-    """Render GET /chat/ID/inspector, the properties of an answer as an HTML fragment."""
+    """Render GET /chat/ID/inspector, the inspector of an answer as an HTML fragment."""
     row = detail.get_response(request, uid)
-    context = {"row": row, "stats": ResponseStats(row), "properties": request_properties(row)}
+    context = {
+        "row": row,
+        "stats": ResponseStats(row),
+        "properties": request_properties(row),
+        "inspector_parts": detail.INSPECTOR_PARTS,
+    }
     return render(request, "web/chat_inspector.html", context)
 
 

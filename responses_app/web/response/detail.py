@@ -27,8 +27,10 @@ TABS = (
     ("response-chain", "Chain"),
     ("response-check", "Validation"),
 )
-# Views that the inspector shows beside the conversation. They are tabs where the inspector has no room, or no JavaScript.
-PARTS = ("response-wire", "response-events", "response-prompt", "response-cache")
+# Views that the inspector shows beside the conversation and in the chat. They are tabs where it has no room, or no JavaScript.
+INSPECTOR_PARTS = [
+    (name, dict(TABS)[name]) for name in ("response-wire", "response-events", "response-prompt", "response-cache")
+]
 # Links to the newest reruns of a response.
 MAX_RERUNS = 8
 MISSING = (
@@ -59,7 +61,7 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
         "stats": ResponseStats(row),
         "question": question_of(row),
         "tabs": TABS,
-        "inspector_parts": [(name, dict(TABS)[name]) for name in PARTS] if tab == "response" else [],
+        "inspector_parts": INSPECTOR_PARTS if tab == "response" else [],
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
         "is_member": has_role(request.user, row.project, Role.MEMBER),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -28,7 +30,7 @@ def test_properties_open_beside_an_answer_or_above_it(visitor: Visitor, axe: str
     expect(panel.get_by_role("button", name="Copy response ID")).to_be_visible()
     expect(info).to_have_attribute("aria-expanded", "true")
     uid = visitor.uid.rpartition("/")[2]
-    expect(panel.get_by_role("link", name="Cache", exact=True)).to_have_attribute("href", f"/responses/{uid}/cache")
+    expect(panel.get_by_role("tab", name="Cache", exact=True)).to_have_attribute("href", f"/responses/{uid}/cache")
     assert violations(page, axe) == []
     box, answer = panel.bounding_box(), visitor.last.bounding_box()
     assert box
@@ -38,6 +40,20 @@ def test_properties_open_beside_an_answer_or_above_it(visitor: Visitor, axe: str
     else:
         assert box["width"] == width
         assert box["y"] + box["height"] == 844
+    # The parts of the page of the response, as that page shows them.
+    panel.get_by_role("tab", name="Properties").focus()
+    page.keyboard.press("ArrowRight")
+    expect(panel.get_by_role("tabpanel", name="Request").locator(".hljs-attr", has_text='"model"').first).to_be_visible()
+    panel.get_by_role("tab", name="Events").click()
+    events = panel.get_by_role("tabpanel", name="Events")
+    expect(events).to_contain_text("response.completed")
+    expect(panel.get_by_text("Finish reason")).to_be_hidden()
+    assert events.evaluate("(part) => part.scrollWidth <= part.clientWidth")
+    assert violations(page, axe) == []
+    panel.get_by_role("tab", name="Prompt").click()
+    expect(panel.get_by_role("tabpanel", name="Prompt")).to_contain_text("Exact prompt")
+    expect(page).to_have_url(re.compile(f"/chat/{visitor.uid}$"))
+    panel.get_by_role("tab", name="Properties").click()
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
     expect(info).to_be_focused()

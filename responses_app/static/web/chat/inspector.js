@@ -1,13 +1,15 @@
-// Inspector: the properties of an answer beside the conversation, or in a sheet on a phone. Loaded with its first use.
-import { showCopyButtons } from "../copy.js";
+// Inspector of an answer, with the parts of the page of its response, beside the conversation or in a sheet on a phone. Loaded with
+// its first use.
+import { start } from "../inspector_tabs.js";
 import { fetchFragment } from "../items.js";
 import "../local_time.js";
+import "../sources.js";
 import { addStyle } from "../style.js";
 import { button, el } from "./dom.js";
 
 const styled = addStyle(new URL("inspector.css", import.meta.url).href);
 const content = el("div");
-const panel = el("aside", { class: "inspector", "aria-label": "Properties of the response", tabindex: "-1" }, el("div", { class: "line" }, el("h2", {}, "Properties"), button("Close", close, { class: "plain" })), content);
+const panel = el("aside", { class: "inspector", "aria-label": "Properties of the response", tabindex: "-1" }, el("div", { class: "line" }, el("h2", {}, "Response"), button("Close", close, { class: "plain" })), content);
 let opener = null;
 
 /** Shows the properties of the response at `url`, a fragment. The focus returns to `control` when the inspector closes. */
@@ -24,7 +26,8 @@ export async function show(url, control) {
   const fragment = await fetchFragment(url);
   if (opener !== control) return;
   content.replaceChildren(fragment ?? el("p", { class: "bad" }, "The properties can’t be loaded."));
-  showCopyButtons();
+  if (fragment) start(fragment);
+  document.dispatchEvent(new Event("fresh"));
 }
 
 function close() {
