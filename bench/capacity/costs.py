@@ -26,8 +26,8 @@ class Costs:
     sent_bytes_per_event: float = 300.0
 
 
-# Sessions of a web process: 16 of its pool, 1 of the log writer, 2 of LISTEN and NOTIFY.
-CONNECTIONS_PER_PROCESS = 19
+# Sessions of a web process: 16 of its pool, 2 of the log writer, 1 of look-ups of repeated requests, 2 of LISTEN and NOTIFY.
+CONNECTIONS_PER_PROCESS = 21
 # Seconds until a response has ended and its log is archived: RESPONSES_SEAL_AFTER, and the pace of the archiver.
 HOT_AFTER_END_S = 60.0
 # Share of a core or of a limit that a plan uses at its peak.

@@ -133,7 +133,7 @@ async def start_or_repeat(
     # With a key, an equal request that comes meanwhile waits, and finds the response.
     has_key = order.fingerprint.startswith(repeats.KEY)
     async with manager.current().start_lock(order.fingerprint) if has_key else nullcontext():
-        row = await sync_to_async(repeats.find)(order.fingerprint) if order.fingerprint else None
+        row = await manager.current().find_repeated(order.fingerprint) if order.fingerprint else None
         if row is None:
             return await start(request, order, ticket)
     request.META[HAS_RESPONSE] = True

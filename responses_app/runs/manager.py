@@ -37,6 +37,7 @@ from responses_app.runs.server_tools.executors import ToolFactory, server_tools
 from responses_app.runs.start_queue import StartQueue
 from responses_app.store.cluster import leases
 from responses_app.store.cluster.start_locks import StartLocks
+from responses_app.store.log.rows.repeat_lookups import RepeatLookups
 from responses_app.store.log.writer import LogWriter
 from responses_app.store.storage_report.storage_state import storage_state
 from responses_app.tools.mcp.session_pool import session_pool
@@ -86,9 +87,8 @@ class RunManager:
                     upkeep(self.served), name="upkeep", context=contextvars.Context()
                 )
                 log_follower = LogFollower(lease_keeper.worker, lease_keeper.wake, self._cancelled, self._repeated)
-                self.services = Services(
-                    LogWriter(), lease_keeper, log_follower, maintenance, WarmUp(self.served), StartLocks()
-                )
+                warm_up, locks, lookups = WarmUp(self.served), StartLocks(), RepeatLookups()
+                self.services = Services(LogWriter(), lease_keeper, log_follower, maintenance, warm_up, locks, lookups)
                 await self.services.warm_up.finish()
             return self.services
 
@@ -105,6 +105,11 @@ class RunManager:
         """Hold off equal requests of all processes until the response to this one has begun. Raises ServiceUnavailable."""
         async with (await self._ensure_started()).start_locks.hold(fingerprint):
             yield
+
+    async def find_repeated(self, fingerprint: str) -> Response | None:
+        """Find the response to which a repeated request belongs. Raises ServiceUnavailable, DatabaseError."""
+        pk = await (await self._ensure_started()).repeat_lookups.find(fingerprint)
+        return None if pk is None else await Response.objects.filter(pk=pk).afirst()
 
     async def start_run(
         self, create_request: CreateRequest, known: KnownContext = NOTHING_KNOWN

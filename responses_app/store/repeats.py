@@ -7,11 +7,13 @@ A process holds a lock of Postgres for as long as its connection for notificatio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
 from responses_app.models import Response, Status
+from responses_app.store.db import execute_prepared
 
 # Seconds after its end in which the response of a request without a key is found.
 WINDOW_S: Final = 60.0
@@ -24,13 +26,16 @@ HOLDS_LOCK_SQL: Final = """EXISTS (
   SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
   AND (classid::bigint << 32) | objid::bigint = ('x' || left(replace({column}::text, '-', ''), 16))::bit(64)::bigint
 )"""
+# Primary keys in the order of the fingerprints, null for none. An empty fingerprint is none, which names the partial index.
 FIND_SQL: Final = f"""
-SELECT response.* FROM responses_app_response response LEFT JOIN responses_app_lease lease ON lease.response_id = response.id
-WHERE response.fingerprint = %(fingerprint)s AND (
-  %(has_key)s OR response.ended_at > clock_timestamp() - make_interval(secs => %(window)s)
-  OR (response.ended_at IS NULL AND (lease.epoch > 1 OR lease.worker IS NULL
-    OR NOT {HOLDS_LOCK_SQL.format(column="lease.worker")}))
-) ORDER BY response.id DESC LIMIT 1
+SELECT array_agg((
+  SELECT response.id FROM responses_app_response response LEFT JOIN responses_app_lease lease ON lease.response_id = response.id
+  WHERE response.fingerprint = asked.fingerprint AND response.fingerprint <> '' AND (
+    left(response.fingerprint, 1) = '{KEY}' OR response.ended_at > clock_timestamp() - make_interval(secs => {WINDOW_S})
+    OR (response.ended_at IS NULL AND (lease.epoch > 1 OR lease.worker IS NULL
+      OR NOT {HOLDS_LOCK_SQL.format(column="lease.worker")}))
+  ) ORDER BY response.id DESC LIMIT 1
+) ORDER BY asked.place) FROM unnest($1::text[]) WITH ORDINALITY AS asked(fingerprint, place)
 """  # noqa: S608 - constants of this module alone
 HOLD_SQL: Final = "SELECT pg_advisory_lock_shared(%s)"
 
@@ -66,7 +71,7 @@ def forget(pk: int) -> None:
     Response.objects.filter(pk=pk, fingerprint__startswith=BODY).update(fingerprint="")
 
 
-def find(fingerprint: str) -> Response | None:
-    """Find the response to which a repeated request belongs."""
-    values = {"fingerprint": fingerprint, "has_key": fingerprint.startswith(KEY), "window": WINDOW_S}
-    return next(iter(Response.objects.raw(FIND_SQL, values)), None)
+def find(fingerprints: Sequence[str]) -> list[int | None]:
+    """Find the responses to which repeated requests belong. Return the primary key for each fingerprint."""
+    ((keys,),) = execute_prepared(FIND_SQL, [list(fingerprints)])
+    return list(keys)

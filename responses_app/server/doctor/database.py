@@ -18,8 +18,8 @@ from responses_app.store.health import DatabaseProbe, later_version_problem
 from responses_app.store.replica import REPLICA, replica
 
 MAX_NAMES: Final = 3
-# Connections of a process outside the pool: events, transactions, LISTEN, NOTIFY.
-OWN_CONNECTIONS: Final = 4
+# Connections of a process outside the pool: events, transactions, look-ups of repeated requests, LISTEN, NOTIFY.
+OWN_CONNECTIONS: Final = 5
 _RIGHTS_SQL: Final = """
 SELECT has_schema_privilege(current_user, current_schema(), 'CREATE'),
   (SELECT array_agg(relname::text) FROM pg_class

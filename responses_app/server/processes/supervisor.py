@@ -39,7 +39,7 @@ WEB_RESTARTS = 2
 # Seconds that a starting web process waits for an engine, which may download weights.
 ENGINE_WAIT = "3600"
 # Database connections of a web process: its pool, and a few beside the pool.
-CONNECTIONS = 20
+CONNECTIONS = 21
 # Postgres's default of superuser_reserved_connections; the server is no superuser.
 RESERVED = 3
 

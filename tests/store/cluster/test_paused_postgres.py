@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 SHORT_S = 0.1
 
 
-class Statement(LoopConnection):
+class Statement(LoopConnection[Append]):
     """Connection to the cluster of a test, whose commit is a statement."""
 
     def __init__(self, url: str, sql: bytes) -> None:

@@ -10,7 +10,7 @@ from django.test import TransactionTestCase
 from responses_app.store.log.endings import end_logs
 from responses_app.store.log.openings import open_logs
 from responses_app.store.log.records import Append, Ending, RequestRecord, ResponseLog
-from responses_app.store.log.rows.transaction_connection import SESSION_SQL
+from responses_app.store.log.rows.pipeline_connection import SESSION_SQL
 from tests.support.store.log_records import NOW, USAGE, log
 
 COUNT = 100

@@ -16,7 +16,7 @@ from responses_app.store.log.rows.event_copy import COPY_SQL, MAX_COPY_BYTES, co
 from responses_app.store.log.rows.loop_connection import LOST, LoopConnection
 
 
-class EventConnection(LoopConnection):
+class EventConnection(LoopConnection[Append]):
     """Connection that commits the frames of appends with one COPY."""
 
     def _prepare(self, link: psycopg.Connection[Any]) -> None:

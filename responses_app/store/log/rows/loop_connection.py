@@ -1,7 +1,7 @@
 """Connection of the event loop to Postgres through libpq, without a thread.
 
 A change of thread costs several times as much as a commit of a few events, and a busy event loop keeps the thread waiting for the
-GIL. All statements beside the commits of the log use Django's connections.
+GIL. All statements beside the commits of the log and the look-ups of repeated requests use Django's connections.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import psycopg
 from asgiref.sync import sync_to_async
@@ -18,14 +18,14 @@ from psycopg.pq import TransactionStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from responses_app.store.db import check_connection, in_background
-from responses_app.store.log.records import Append
 from responses_app.utils.watched_connection import SILENCE_S, SILENT, WatchedConnection
 
 CONNECT_TIMEOUT_S = 5
 LOST = "the connection is lost"
+Entry = TypeVar("Entry")
 
 
-class LoopConnection(ABC):
+class LoopConnection(ABC, Generic[Entry]):
     """Connection of an event loop to Postgres, for one commit at a time. Opened by the first commit, and again after a loss."""
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class LoopConnection(ABC):
         self._timer: asyncio.TimerHandle | None = None
         self._question: asyncio.Task[None] | None = None
 
-    async def commit(self, appends: Sequence[Append]) -> bool:
-        """Commit `appends`. Raises DatabaseError.
+    async def commit(self, batch: Sequence[Entry]) -> bool:
+        """Commit `batch`. Raises DatabaseError.
 
         Return False without a commit if Django's connection is inside of a transaction, to which the rows belong then.
         """
@@ -49,7 +49,7 @@ class LoopConnection(ABC):
             try:
                 if self._connection is None and not await self._open():
                     return False
-                await self._commit(appends)
+                await self._commit(batch)
                 completed = True
             finally:
                 self._end_watch()
@@ -66,8 +66,8 @@ class LoopConnection(ABC):
             self._connection = None
 
     @abstractmethod
-    async def _commit(self, appends: Sequence[Append]) -> None:
-        """Commit `appends` on the open connection; a refused commit should leave it idle. Raises psycopg.Error, DatabaseError."""
+    async def _commit(self, batch: Sequence[Entry]) -> None:
+        """Commit `batch` on the open connection; a refused commit should leave it idle. Raises psycopg.Error, DatabaseError."""
 
     @abstractmethod
     def _prepare(self, link: psycopg.Connection[Any]) -> None:

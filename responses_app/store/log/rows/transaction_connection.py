@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
-import psycopg
-from psycopg.adapt import Transformer
 from psycopg.postgres import types
-from psycopg.pq import ExecStatus, Format
-from psycopg.pq.abc import PGresult
+from psycopg.pq import Format
 
 from responses_app.store.limits.counters import SETTLE_SQL
 from responses_app.store.log.endings import (
@@ -31,7 +28,7 @@ from responses_app.store.log.openings import (
 )
 from responses_app.store.log.records import Append
 from responses_app.store.log.rows.event_codec import event_rows
-from responses_app.store.log.rows.loop_connection import LoopConnection
+from responses_app.store.log.rows.pipeline_connection import PipelineConnection
 
 # A statement with arrays, because a connection in the pipeline mode of libpq cannot COPY.
 INSERT_SQL: Final = """
@@ -73,15 +70,6 @@ def _array(element: str, elements: Sequence[bytes | None]) -> bytes:
     return b"".join(parts)
 
 
-# A transaction waits for the disk whatever the settings of the database are. Every statement looks up few rows: a plan that was made
-# for an empty table must not read the whole table later.
-SESSION_SQL = (
-    b"SET synchronous_commit TO on",
-    b"SET enable_seqscan TO off",
-    b"SET enable_hashjoin TO off",
-    b"SET enable_mergejoin TO off",
-)
-# Prepared once per connection.
 OPEN, START, EVENTS, END = b"open_logs", b"start_queued", b"insert_events", b"end_logs"
 CHECK, ADD_ITEMS, SETTLE = b"check_history", b"add_items", b"settle_limits"
 STATEMENTS = {
@@ -95,23 +83,10 @@ STATEMENTS = {
 }
 
 
-class TransactionConnection(LoopConnection):
-    """Connection that commits appends in a transaction, and waits for the disk.
+class TransactionConnection(PipelineConnection[Append]):
+    """Connection that commits appends in a transaction, and waits for the disk."""
 
-    The statements go to Postgres in one round trip, in the pipeline mode of libpq, which makes them a transaction.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Names of the statements sent since the last results.
-        self._sent: list[bytes] = []
-
-    def _prepare(self, link: psycopg.Connection[Any]) -> None:
-        for sql in SESSION_SQL:
-            link.execute(sql)
-        for name, text in STATEMENTS.items():
-            link.execute(b"PREPARE %b AS %b" % (name, text.encode()))
-        link.pgconn.enter_pipeline_mode()
+    statements = STATEMENTS
 
     async def _commit(self, appends: Sequence[Append]) -> None:
         opened = [append.log for append in appends if append.opens]
@@ -137,34 +112,3 @@ class TransactionConnection(LoopConnection):
             note_opened(opened, *self._row(results[OPEN]))
         if ended:
             note_ended(ended, self._row(results[END])[0])
-
-    def _execute(self, name: bytes, parameters: Sequence[bytes], format: Format = Format.BINARY) -> None:
-        self._sent.append(name)
-        self._link.send_query_prepared(name, parameters, [format] * len(parameters), result_format=Format.BINARY)
-
-    async def _results(self) -> dict[bytes, PGresult]:
-        """Send the statements, and return the result of each. Raises the first error, when all have been answered."""
-        self._link.pipeline_sync()
-        await self._flush()
-        results, was_none = list[PGresult](), False
-        while True:
-            result = await self._next_result()
-            if result is None:
-                # A single None ends a statement. libpq has nothing more to say of a lost connection.
-                if was_none:
-                    break
-            elif result.status == ExecStatus.PIPELINE_SYNC:
-                break
-            else:
-                results.append(result)
-            was_none = result is None
-        for result in results:
-            if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
-                raise psycopg.errors.error_from_result(result)
-        return dict(zip(self._sent, results, strict=True))
-
-    def _row(self, result: PGresult) -> tuple[Any, ...]:
-        """Return the only row of a result."""
-        transformer = Transformer(self._connection)
-        transformer.set_pgresult(result)
-        return transformer.load_row(0, tuple) or ()
