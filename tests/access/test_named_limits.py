@@ -6,11 +6,15 @@ from typing import Any
 
 import orjson
 import pytest
+from asgiref.sync import sync_to_async
 from django.test import override_settings
 
 from responses_app.dialects.sampling_defaults import SamplingDefaults
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.engines.replay.tape import Delay, Recording
+from responses_app.models import Response
+from responses_app.web.response.properties import request_properties
+from responses_app.web.responses.parameters import parameters
 from tests.support.api.case import HELLO, ApiCase, record_text
 
 LONG = record_text("<|channel|>final<|message|>" + "word " * 200)
@@ -66,6 +70,20 @@ class OutputLimitTest(ApiCase):
             stored = orjson.loads((await client.get(f"/v1/responses/{response['id']}")).content)
             self.assertEqual(stored["incomplete_details"], response["incomplete_details"])
             self.assertEqual(stored["incomplete_details"]["limit"], "key_default")
+
+    async def test_pages_send_no_number_that_the_client_has_not_sent(self) -> None:
+        await self.limit(default_output_tokens=16)
+        async with self.serving(LONG, LONG) as client:
+            for fields, number, shown in (
+                ({}, None, "16, the default of this key"),
+                ({"max_output_tokens": 16}, 16, "16"),
+            ):
+                made = await self.made(client, **fields)
+                row = await Response.objects.aget(uid=made["id"])
+                again = await sync_to_async(parameters)(row)
+                self.assertEqual(again.get("max_output_tokens"), number)
+                properties = await sync_to_async(request_properties)(row)
+                self.assertIn(("Max output tokens", shown, number is not None), [tuple(one) for one in properties])
 
 
 class RunningTimeLimitTest(ApiCase):

@@ -24,13 +24,19 @@ REASONS: Final = {
 }
 # Of a response that names the limit, which those of earlier versions do not.
 LIMITS: Final = {
-    "request": "Stopped at {value:,} {unit}: the max_output_tokens of the request. Ask the model to continue, or raise that number.",
-    "key_default": "Stopped at {value:,} {unit}: the default of this key. Ask the model to continue, or set max_output_tokens.",
-    "key_maximum": "Stopped at {value:,} {unit}: the maximum of this key. Ask the model to continue.",
-    "model_default": "Stopped at {value:,} {unit}: the default of the model. Ask the model to continue, or set max_output_tokens.",
-    "model_maximum": "Stopped at {value:,} {unit}: the maximum of the model. Ask the model to continue.",
-    "context_window": "Stopped at the end of the context of {value:,} tokens. Shorten the input, or begin a new conversation.",
+    "request": "the max_output_tokens of the request",
+    "key_default": "the default of this key",
+    "key_maximum": "the maximum of this key",
+    "model_default": "the default of the model",
+    "model_maximum": "the maximum of the model",
 }
+AT_LIMIT: Final = "Stopped at {value:,} {unit}: {limit}. Ask the model to continue{more}."
+MORE: Final = {
+    "request": ", or raise that number",
+    "key_default": ", or set max_output_tokens",
+    "model_default": ", or set max_output_tokens",
+}
+AT_CONTEXT: Final = "Stopped at the end of the context of {value:,} tokens. Shorten the input, or begin a new conversation."
 UNITS: Final = {"max_output_tokens": "output tokens", "max_run_seconds": "s of running time"}
 CONTEXT_FULL: Final = (
     "Stopped at the end of the context, or at the model’s own limit of output. Shorten the input, or begin a new conversation."
@@ -88,8 +94,11 @@ def ending_of(row: Response) -> str:
 def ending(snapshot: Mapping[str, Any]) -> str:
     """Return the reason of an incomplete response and the remedy, in a sentence, from the last snapshot."""
     reason, details = reason_of(snapshot), snapshot.get("incomplete_details") or {}
-    if (text := LIMITS.get(str(details.get("limit")))) and reason in UNITS:
-        return text.format(value=details["value"], unit=UNITS[reason])
+    name = str(details.get("limit"))
+    if name == "context_window":
+        return AT_CONTEXT.format(value=details["value"])
+    if name in LIMITS and reason in UNITS:
+        return AT_LIMIT.format(value=details["value"], unit=UNITS[reason], limit=LIMITS[name], more=MORE.get(name, ""))
     limit, used = snapshot.get("max_output_tokens"), (snapshot.get("usage") or {}).get("output_tokens", 0)
     if reason == "max_output_tokens" and (limit is None or used < limit):
         # The API has one reason for both.

@@ -11,6 +11,7 @@ from django.db.models import Q
 from responses_app.models import Direction, Item, Response, Status
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.web.render.sanitize import visible
+from responses_app.web.response.outcome import LIMITS
 from responses_app.web.responses.failures import last_snapshots, reason_of
 from responses_app.web.responses.parameters import request_parameters, stored_request
 
@@ -71,12 +72,15 @@ def request_properties(row: Response) -> list[Property]:
     modes = {"stream": request.stream, "background": request.background, "store": request.store}
     if "tools" in values:
         values["tools"] = _tool_names(row, values["tools"])
+    unset = dict(UNSET)
+    if request.output_limit in LIMITS:
+        unset["max_output_tokens"] = f"{request.max_output_tokens}, {LIMITS[request.output_limit]}"
     chosen = [Property(_label(name), _shown(name, value)) for name, value in {**values, **modes}.items()]
     return [
         *api,
         *finish,
         *chosen,
-        *(Property(_label(name), text, False) for name, text in UNSET.items() if name not in values),
+        *(Property(_label(name), text, False) for name, text in unset.items() if name not in values),
     ]
 
 

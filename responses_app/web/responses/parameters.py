@@ -59,6 +59,9 @@ def stored_request(row: Response) -> CreateRequest | None:
 def request_parameters(request: CreateRequest) -> dict[str, Any]:
     """Return the parameters of a request as `parameters`."""
     same = {name: getattr(request, name) for name in SAME_NAME_FIELDS}
+    if request.output_limit:
+        # A new request gets the default or maximum of its own key.
+        del same["max_output_tokens"]
     explicit = {name: value for name, value in same.items() if value not in EMPTY_VALUES and value != getattr(DEFAULTS, name)}
     return {**explicit, **_without_null(request.echo, "verbosity"), **_nested(request), **_extras(request)}
 
