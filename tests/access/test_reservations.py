@@ -162,23 +162,25 @@ class TokensTest(ReservationCase):
             usage = (await self.read(answer))[-1]["response"]["usage"]
             self.assertEqual(await self.used("tokens per day"), usage["total_tokens"])
 
-    async def test_reservation_is_given_back_when_its_process_dies_before_the_response_is_stored(self) -> None:
-        await self.limit(tokens_per_minute=10_000)
+    async def test_reservation_of_a_process_that_hangs_before_the_response_is_stored_is_given_back_once(self) -> None:
+        await self.limit(tokens_per_minute=10_000, tokens_per_day=20_000)
         used: list[int] = []
         claim = approvals.claim_denials
 
         async def die_and_claim(*parameters: Any) -> None:
-            """Let the process seem dead to the others, between the reservation and the row of the response."""
+            """Let the process hang and seem dead to the others, between the reservation and the row of the response."""
             used.append(await self.used("tokens per minute"))
             await OpenReservation.objects.aupdate(worker=uuid4())
             await sync_to_async(unstored.release_abandoned)()
             used.append(await self.used("tokens per minute"))
             await claim(*parameters)
 
-        async with self.serving(record_text(HELLO)) as client:
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
+            earlier = (await self.made(client, max_output_tokens=500))["usage"]["total_tokens"]
             with patch.object(approvals, "claim_denials", die_and_claim):
-                await self.made(client, max_output_tokens=500)
-        self.assertEqual((used[0] > 500, used[1]), (True, 0))
+                response = await self.made(client, max_output_tokens=500)
+        self.assertEqual((used[0] > earlier + 500, used[1]), (True, earlier))
+        self.assertEqual(await self.used("tokens per day"), earlier + response["usage"]["total_tokens"])
 
     async def test_reservation_of_a_client_that_leaves_while_it_is_made_is_given_back(self) -> None:
         await self.limit(tokens_per_minute=10_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -77,11 +78,13 @@ response AS (
   DELETE FROM responses_app_concurrencyslot WHERE id = ANY(ARRAY(SELECT slot FROM given WHERE slot IS NOT NULL))
 ), reservation AS (
   DELETE FROM responses_app_openreservation WHERE id = ANY(ARRAY(SELECT reservation FROM given WHERE reservation IS NOT NULL))
+  RETURNING id
 ), items AS (
   INSERT INTO {ITEM_COLUMNS_SQL} SELECT item.uid, response.id, item.project, 'input', item.type, item.body
   FROM {ITEM_ROWS_SQL} JOIN response ON response.uid = item.response ORDER BY item.place RETURNING id
 )
-SELECT (SELECT array_agg(id ORDER BY id) FROM response), (SELECT array_agg(id ORDER BY id) FROM items)
+SELECT (SELECT array_agg(id ORDER BY id) FROM response), (SELECT array_agg(id ORDER BY id) FROM items),
+  (SELECT array_agg(id) FROM reservation)
 """  # noqa: S608 - names of columns
 
 START_SQL: Final = f"""
@@ -98,8 +101,8 @@ def open_logs(appends: Sequence[Append]) -> None:
     if not appends:
         return
     logs = [append.log for append in appends]
-    ((keys, item_keys),) = execute_prepared(OPEN_SQL, [text.decode() for text in open_parameters(logs)])
-    note_opened(logs, keys, item_keys)
+    (row,) = execute_prepared(OPEN_SQL, [text.decode() for text in open_parameters(logs)])
+    note_opened(logs, *row)
     if uids := continuing(logs):
         execute_prepared(CHECK_HISTORY_SQL, [uids])
     for log in logs:
@@ -118,12 +121,17 @@ def continuing(logs: Iterable[ResponseLog]) -> list[str]:
     return [log.row.uid for log in logs if log.row.conversation_id is not None or log.row.history]
 
 
-def note_opened(logs: Sequence[ResponseLog], keys: Sequence[int], item_keys: Sequence[int] | None) -> None:
-    """Note the primary keys that OPEN_SQL returned for `logs`."""
+def note_opened(
+    logs: Sequence[ResponseLog], keys: Sequence[int], item_keys: Sequence[int] | None, reservations: Sequence[int] | None
+) -> None:
+    """Note the primary keys that OPEN_SQL returned for `logs`, and which of their reservations counted until now."""
     inserted = iter(item_keys or ())
     for log, key in zip(logs, keys, strict=True):
         log.row.pk = key
         log.input_keys = [next(inserted) for _ in log.input]
+        if log.reservation is not None and log.reservation not in (reservations or ()):
+            # This process hung, and another one gave the reservation back: the end must not give it back again.
+            log.charges = [replace(charge, reserved=0) for charge in log.charges]
 
 
 def _opening(log: ResponseLog) -> dict[str, Any]:
