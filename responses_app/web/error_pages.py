@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
@@ -22,6 +22,9 @@ from responses_app.store.storage_report.storage_state import is_disk_full
 from responses_app.web.delivery.middleware import response_middleware
 
 RETRY_AFTER_S: Final = 10
+NO_FILES: Final = "The files can’t be reached"
+DISK_FULL: Final = "The disk is full"
+NO_DATABASE: Final = "The database doesn’t answer"
 REMEDY_OF_GET: Final = "This page loads by itself when the answer comes."
 REMEDY_OF_POST: Final = "The form may not have been stored. Go back in a moment, and send it again if it was not."
 # A run waits longer for a connection than a person for a page.
@@ -73,16 +76,22 @@ def _with_connection_returned(
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Return the page for the exception that is handled now. It has no user, and asks no database."""
+    """Return the page for the exception that is handled now, or an error object to a script. It has no user, and asks no database."""
     error = sys.exc_info()[1]
     if not isinstance(error, OperationalError | InterfaceError | StorageUnavailable):
         return defaults.server_error(request)
     no_files = isinstance(error, StorageUnavailable)
     # The script of the page asks for the same address again. The form of a POST would be lost.
     waits = request.method in {"GET", "HEAD"}
-    context = {"no_files": no_files, "is_full": not no_files and is_disk_full(error), "waits": waits}
-    page = loader.get_template("503.html").render({**context, "remedy": REMEDY_OF_GET if waits else REMEDY_OF_POST})
-    response = HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_AFTER_S)})
+    is_full = not no_files and is_disk_full(error)
+    heading = NO_FILES if no_files else DISK_FULL if is_full else NO_DATABASE
+    response: HttpResponse = JsonResponse({"error": {"message": f"{heading}."}})
+    if request.headers.get("Accept") != "application/json":
+        context = {"heading": heading, "no_files": no_files, "is_full": is_full, "waits": waits}
+        remedy = REMEDY_OF_GET if waits else REMEDY_OF_POST
+        response = HttpResponse(loader.get_template("503.html").render({**context, "remedy": remedy}))
+    response.status_code = 503
+    response.headers["Retry-After"] = str(RETRY_AFTER_S)
     record = current_request.get()
     # A line in place of the traceback that Django logs for a response that is not logged.
     log_response(

@@ -133,6 +133,17 @@ class ErrorPagesTest(WebCase):
             self.assertIn("<h1>The database doesn’t answer</h1>", self.failed(OperationalError("no connection"), 503))
         self.assertEqual([(one.getMessage(), one.exc_info) for one in logs.records], [(" database: no connection", None)])
 
+    def test_database_that_is_away_is_named_to_a_script(self) -> None:
+        self.client.raise_request_exception = False
+        error = OperationalError("no connection")
+        with (
+            mock.patch("responses_app.web.chat.views.browser_key.secret", side_effect=error),
+            self.assertLogs("django.request"),
+        ):
+            answer = self.client.get("/chat/secret?project=default", headers={"Accept": "application/json"})
+        self.assertEqual((answer.status_code, answer["Retry-After"]), (503, "10"))
+        self.assertEqual(answer.json(), {"error": {"message": "The database doesn’t answer."}})
+
     def test_storage_of_files_that_is_away_is_named(self) -> None:
         with self.assertLogs("django.request") as logs:
             self.assertIn("<h1>The files can’t be reached</h1>", self.failed(StorageUnavailable("no answer in time"), 503))

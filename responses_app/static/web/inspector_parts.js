@@ -1,4 +1,5 @@
 // Parts of the inspector beside the turns: the properties, and other views of the response, fetched from their pages.
+import { fetchPage, notice } from "./page_part.js";
 import { mark } from "./selection.js";
 import { addStyle } from "./style.js";
 
@@ -23,23 +24,19 @@ function wholePage(url) {
   return Object.assign(document.createElement("a"), { className: "whole-page", href: url, textContent: "Open as a page" });
 }
 
-function problem() {
-  return Object.assign(document.createElement("p"), { className: "bad", textContent: "This part can’t be loaded." });
-}
-
 /** Shows the view at `url` in the panel. Its links keep their targets. */
 async function load(panel, url) {
   // The second load would replace what a person clicks on meanwhile.
   if (shown === url.href && panel.hasAttribute("aria-busy")) return;
   shown = url.href;
   panel.setAttribute("aria-busy", "true");
-  const response = await fetch(url, { headers: { Accept: "text/html" }, redirect: "error" }).catch(() => null);
-  const view = response?.ok ? new DOMParser().parseFromString(await response.text(), "text/html").querySelector("#response > .view") : null;
+  const { page, reason } = await fetchPage(url);
+  const view = page?.querySelector("#response > .view");
   if (shown !== url.href) return;
   for (const one of view?.querySelectorAll(".tabs, #running, #player, #takeovers, template") ?? []) one.remove();
   for (const link of view?.querySelectorAll("a[href]") ?? []) link.href = new URL(link.getAttribute("href"), url).href;
   for (const form of view?.querySelectorAll("form") ?? []) form.action = new URL(form.getAttribute("action") ?? "", url).href;
-  panel.replaceChildren(wholePage(url), ...(view?.childNodes ?? [problem()]));
+  panel.replaceChildren(wholePage(url), ...(view?.childNodes ?? [notice("This part", reason, () => (panel.focus(), load(panel, url)))]));
   panel.removeAttribute("aria-busy");
   panel.scrollTop = 0;
   mark(new URL(location.href).searchParams.get("selected"));

@@ -1,5 +1,6 @@
 // Sheet at the right of the list with the page of a response: the server's own HTML, fetched and shown.
 import { icon } from "./icon.js";
+import { fetchPage, notice } from "./page_part.js";
 
 const sheet = document.createElement("aside");
 sheet.className = "sheet";
@@ -23,12 +24,11 @@ export async function show(url) {
   }
   sheet.replaceChildren(bar(pathname), placeholder());
   sheet.focus({ preventScroll: true });
-  const response = await fetch(pathname, { headers: { Accept: "text/html" } }).catch(() => null);
+  const { page, reason } = await fetchPage(pathname);
   if (current !== pathname) return;
-  const page = response?.ok && new URL(response.url).pathname === pathname ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
   const part = page?.querySelector("#response");
   part?.querySelector(".crumb")?.remove();
-  sheet.lastElementChild.replaceWith(part ?? problem());
+  sheet.lastElementChild.replaceWith(part ?? notice("This response", reason, () => show(pathname)));
   sheet.scrollTop = 0;
   if (part?.querySelector(".markdown")) import("./markdown/enhance.js").then(({ enhance }) => enhance(part));
 }
@@ -72,13 +72,6 @@ function placeholder() {
   const box = document.createElement("p");
   box.className = "skeleton";
   return box;
-}
-
-function problem() {
-  const text = document.createElement("p");
-  text.className = "bad";
-  text.textContent = "This response can’t be loaded.";
-  return text;
 }
 
 // The styles of the response page are loaded with the first response.

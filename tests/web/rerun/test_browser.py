@@ -192,6 +192,7 @@ def test_a_run_that_is_refused_for_now_is_sent_again(chat_server: Server, page: 
     expect(first.get_by_role("alert")).to_contain_text("The engine does not answer.")
     expect(first).to_contain_text("The run is sent again in 1 s.")
     expect(first.get_by_role("status")).to_have_text("Run 1: Waiting")
+    expect(first.locator(".summary")).to_have_text("Waiting")
     expect(first.locator(".differences")).to_be_visible()
     expect(first.get_by_role("alert")).to_have_count(0)
     assert (len(keys), len(set(keys))) == (3, 1)

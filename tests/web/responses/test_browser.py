@@ -289,3 +289,27 @@ def test_the_zone_of_the_filters_moves_no_field(chat_server: Server, chromium: B
         page.reload(wait_until="networkidle")
         expect(zone).to_have_text("GMT+5:30")
         assert [field.bounding_box() for field in fields.all()] == before
+
+
+def test_a_part_that_cannot_be_loaded_names_the_reason_and_is_loaded_again(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="chat", input="a number twice").json()["id"]
+    page.goto(f"{chat_server.url}/responses")
+    sheet = page.get_by_role("dialog", name="Response")
+    page.route(f"**/responses/{uid}", lambda route: route.fulfill(status=503, body="away"))
+    page.locator("#rows tr", has=page.locator(f'a[href$="{uid}"]')).locator("td").nth(3).click()
+    expect(sheet.get_by_role("alert")).to_contain_text("This response can’t be loaded. The server can’t reach its database.")
+    page.unroute(f"**/responses/{uid}")
+    sheet.get_by_role("button", name="Try again").press("Enter")
+    expect(sheet.get_by_role("heading", level=1)).to_contain_text("a number twice")
+    expect(sheet).to_be_focused()
+
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{chat_server.url}/responses/{uid}", wait_until="networkidle")
+    page.route("**/events", lambda route: route.abort())
+    page.get_by_role("tab", name="Events").click()
+    part = page.get_by_role("tabpanel", name="Events")
+    expect(part.get_by_role("alert")).to_contain_text("This part can’t be loaded. The server can’t be reached.")
+    page.unroute("**/events")
+    page.context.clear_cookies()
+    part.get_by_role("button", name="Try again").click()
+    expect(part.get_by_role("alert")).to_contain_text("You’ve been signed out.")

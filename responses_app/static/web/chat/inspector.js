@@ -1,8 +1,8 @@
 // Inspector of an answer, with the parts of the page of its response, beside the conversation or in a sheet on a phone. Loaded with
 // its first use.
 import { start } from "../inspector_tabs.js";
-import { fetchFragment } from "../items.js";
 import "../local_time.js";
+import { fetchPage, notice } from "../page_part.js";
 import "../sources.js";
 import { addStyle } from "../style.js";
 import { button, el } from "./dom.js";
@@ -20,12 +20,18 @@ export async function show(url, control) {
   if (shown) return;
   opener = control;
   control.setAttribute("aria-expanded", "true");
-  content.replaceChildren(el("p", { class: "skeleton" }));
   document.querySelector("main").append(panel);
+  await load(url);
+}
+
+async function load(url) {
+  const control = opener;
+  content.replaceChildren(el("p", { class: "skeleton" }));
   panel.focus({ preventScroll: true });
-  const fragment = await fetchFragment(url);
+  const { page, reason } = await fetchPage(url);
   if (opener !== control) return;
-  content.replaceChildren(fragment ?? el("p", { class: "bad" }, "The properties can’t be loaded."));
+  const fragment = page?.body.firstElementChild;
+  content.replaceChildren(fragment ?? notice("The inspector", reason, () => load(url)));
   if (fragment) start(fragment);
   document.dispatchEvent(new Event("fresh"));
 }

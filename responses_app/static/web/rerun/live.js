@@ -10,10 +10,11 @@ export class LiveOutput {
     this.lost = el("p", { class: "warn" }, LOST);
     this.first = el("dd", {}, "–");
     this.refused = el("div");
+    this.status = el("span", { class: "status in_progress" }, "In progress");
     const unknown = ["Tokens/s", "Tokens", "Finish", "Validity"].map((name) => el("div", {}, el("dt", {}, name), el("dd", {}, "–")));
     // The lines of a result, which takes this place at the end.
     const head = [
-      el("p", { class: "summary" }, el("span", { class: "status in_progress" }, "In progress")),
+      el("p", { class: "summary" }, this.status),
       el("dl", { class: "figures" }, el("div", {}, el("dt", {}, "TTFT"), this.first), ...unknown),
     ];
     this.body = el("div", { class: "items live" }, this.refused);
@@ -21,7 +22,13 @@ export class LiveOutput {
     else container.replaceChildren(...head, this.body);
   }
 
+  /** Shows whether the request waits to be sent again. */
+  showWait(waits) {
+    this.status.textContent = waits ? "Waiting" : "In progress";
+  }
+
   showRetry(retries) {
+    this.showWait(false);
     if (retries) this.container.prepend(this.lost);
     else this.lost.remove();
   }

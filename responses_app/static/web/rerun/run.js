@@ -19,7 +19,7 @@ export async function follow(column, control, start, round) {
     live.showRetry(retries);
     column.say(retries ? "Connection lost" : "Running");
   };
-  const shown = { place: live.refused, subject: "The run", announce: () => column.say("Waiting") };
+  const shown = { place: live.refused, subject: "The run", announce: () => (live.showWait(true), column.say("Waiting")) };
   const onRefused = async (error) => error.headers && (await import("../chat/resend.js")).waitToResend(column, error, shown);
   column.last = start.id;
   let isStarted = Boolean(start.id);
