@@ -112,7 +112,9 @@ async def start(request: HttpRequest, order: CreateRequest, ticket: AdmittedRequ
     """Start the run of a request. Raises ApiError; then nothing was stored."""
     known = KnownContext(reserve=ticket.reserve, slot=ticket.slot)
     traceparent, tracestate = trace_context()
-    run, prepared = await manager.current().start_run(replace(order, traceparent=traceparent, tracestate=tracestate), known)
+    if traceparent:
+        order = replace(order, traceparent=traceparent, tracestate=tracestate)
+    run, prepared = await manager.current().start_run(order, known)
     if (record := current_request.get()) is not None:
         record.keep_run(lambda: run.writer.response, run.engine_name, order.input)
     if run.publisher.is_stored:
@@ -129,13 +131,15 @@ async def start_or_repeat(
 
     The request is known by its `Idempotency-Key`, or else by its body where `by_body` and RESPONSES_RESUME_API_FORMATS are true.
     """
-    order = replace(order, fingerprint=await _fingerprint(request, order, by_body=by_body))
+    fingerprint = await _fingerprint(request, order, by_body=by_body)
+    if not fingerprint:
+        return await start(request, order, ticket)
     # With a key, an equal request that comes meanwhile waits, and finds the response.
-    has_key = order.fingerprint.startswith(repeats.KEY)
-    async with manager.current().start_lock(order.fingerprint) if has_key else nullcontext():
-        row = await manager.current().find_repeated(order.fingerprint) if order.fingerprint else None
+    has_key = fingerprint.startswith(repeats.KEY)
+    async with manager.current().start_lock(fingerprint) if has_key else nullcontext():
+        row = await manager.current().find_repeated(fingerprint)
         if row is None:
-            return await start(request, order, ticket)
+            return await start(request, replace(order, fingerprint=fingerprint), ticket)
     request.META[HAS_RESPONSE] = True
     await manager.current().keep_for_repeat(row)
     await ticket.release()

@@ -35,8 +35,7 @@ class RequestPaths:
         self.items: Sequence[str] = ()
         self.parts: Mapping[tuple[int, int], str] = {}
         self.tools: Sequence[str] = ()
-        self._fields, self._inside, self._inside_tools = _by_steps(fields), _by_steps(inside), _by_steps(inside_tools)
-        self._words = words
+        self._fields, self._inside, self._inside_tools, self._words = fields, inside, inside_tools, words
 
     def translate(self, path: str) -> str:
         """Return the path in the request of the client."""
@@ -72,28 +71,29 @@ def _split(path: str) -> Steps:
     return tuple(_STEP.findall(path))
 
 
-def _by_steps(names: Mapping[str, str]) -> Mapping[Steps, str]:
-    return {_split(ours): theirs for ours, theirs in names.items()}
-
-
 def _index(steps: Steps) -> int:
     """Return the index that `steps` consist of; -1 for other steps."""
     return int(steps[0][1:-1]) if steps and re.fullmatch(r"\[\d+\]", steps[0]) else -1
 
 
-def _rename_first(steps: Steps, names: Mapping[Steps, str]) -> str:
+def _by_steps(names: Mapping[str, str]) -> Mapping[Steps, str]:
+    """Return names by their steps. Only an error needs these, so a request does not split its names."""
+    return {_split(ours): theirs for ours, theirs in names.items()}
+
+
+def _rename_first(steps: Steps, names: Mapping[str, str]) -> str:
     """Return the path of `steps` with the first of `names` that the path begins with replaced."""
-    for ours, theirs in names.items():
+    for ours, theirs in _by_steps(names).items():
         if steps[: len(ours)] == ours:
             return theirs + "".join(steps[len(ours) :])
     return "".join(steps)
 
 
-def _rename_all(steps: Steps, names: Mapping[Steps, str]) -> str:
+def _rename_all(steps: Steps, names: Mapping[str, str]) -> str:
     """Return the path of `steps` with each of `names` replaced, anywhere in the path."""
-    path, place = "", 0
+    path, place, by_steps = "", 0, _by_steps(names)
     while place < len(steps):
-        ours = next((one for one in names if steps[place : place + len(one)] == one), steps[place : place + 1])
-        path += names.get(ours, "".join(ours))
+        ours = next((one for one in by_steps if steps[place : place + len(one)] == one), steps[place : place + 1])
+        path += by_steps.get(ours, "".join(ours))
         place += len(ours)
     return path
