@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,16 @@ def test_codex_has_a_provider_and_a_key_file(tmp_path: Path) -> None:
     assert provider["auth"] == {"command": "cat", "args": [str(tmp_path / ".codex" / "verbatim.key")]}
     assert files["verbatim.key"].strip() == KEY
     assert "config.toml" in written("codex", tmp_path / "other", CODEX_HOME=str(tmp_path / "other" / "codex"))
+
+
+def test_key_command_of_the_page_prints_the_key_without_a_shell(tmp_path: Path) -> None:
+    """The page names files below `~`, and Codex starts the command itself."""
+    written("codex", tmp_path)
+    files = AGENTS["codex"].files(Connection("http://127.0.0.1:8000/v1", KEY, SEES), Path("~"), {})
+    auth = tomllib.loads(files[0].edit(""))["model_providers"]["verbatim"]["auth"]
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    printed = subprocess.run([auth["command"], *auth["args"]], env=environ, capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == KEY
 
 
 @pytest.mark.parametrize("model", [SEES, PLAIN], ids=lambda model: str(model.name))

@@ -35,12 +35,19 @@ def _codex(connection: Connection, home: Path, environ: Mapping[str, str]) -> Se
         },
         # Codex asks a provider for its models only where it gets the key in this way. The models bring the context window,
         # the efforts, pictures and tools.
-        f"{CODEX_PROVIDER}.auth": {"command": "cat", "args": [str(key_file)]},
+        f"{CODEX_PROVIDER}.auth": _printing(key_file),
     }
     return [
         ConfigFile(folder / "config.toml", lambda text: toml.set_values(text, values, CODEX_PROVIDER, tables)),
         ConfigFile(key_file, replace_with(connection.key + "\n"), is_secret=True),
     ]
+
+
+def _printing(path: Path) -> dict[str, Any]:
+    """Return the command that prints a file. Codex starts it without a shell, which a path that begins with `~` needs."""
+    if path.parts[0] == "~":
+        return {"command": "sh", "args": ["-c", f"cat {path}"]}
+    return {"command": "cat", "args": [str(path)]}
 
 
 def _opencode(connection: Connection, home: Path, environ: Mapping[str, str]) -> Sequence[ConfigFile]:
