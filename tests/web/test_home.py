@@ -18,7 +18,7 @@ class HomeTest(ApiCase):
         async with self.serving() as client:
             await self.hub.start()
             page = (await client.get("/", headers={"accept": "text/html"})).content.decode()
-            self.assertInHTML('<code>m</code> <span class="ok">ready</span>', page)
+            self.assertInHTML('<code>m</code> <span class="status">Ready</span>', page)
             self.assertIn("curl http://testserver/v1/responses", page)
 
     async def test_home_shows_the_family_of_a_model_and_its_warnings(self) -> None:
@@ -40,7 +40,7 @@ class HomeTest(ApiCase):
             await self.hub.start()
             self.engine.fail_for()
             page = (await client.get("/", headers={"accept": "text/html"})).content.decode()
-            self.assertInHTML('<span class="bad">away</span>', page)
+            self.assertInHTML('<span class="status failed">Away</span>', page)
             self.assertEqual((await client.get("/health")).status_code, 503)
             self.engine.recover()
             self.assertEqual((await client.get("/health")).status_code, 200)
@@ -57,7 +57,8 @@ class HomeTest(ApiCase):
             page = (await client.get("/", headers={"accept": "text/html"})).content.decode()
             busy = next(status.name for status in pool.statuses if status.requests)
             for name, figures in ((name, (1, 100) if name == busy else (0, 0)) for name in names):
-                row = f'<td><code>{name}</code></td><td class="ok">ready</td><td>0</td><td>{figures[0]}</td><td>{figures[1]} %</td>'
+                ready = '<span class="status">Ready</span>'
+                row = f"<td><code>{name}</code></td><td>{ready}</td><td>0</td><td>{figures[0]}</td><td>{figures[1]} %</td>"
                 self.assertInHTML(f"<tr>{row}</tr>", page)
 
     async def test_a_signed_in_user_sees_more_links(self) -> None:

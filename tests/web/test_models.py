@@ -35,7 +35,7 @@ class ModelPagesTest(ApiCase):
         async with self.serving() as client:
             await self.hub.start()
             page = (await client.get("/models", headers=BROWSER)).content.decode()
-            self.assertInHTML('<td data-name="State"><span class="ok">ready</span></td>', page)
+            self.assertInHTML('<td data-name="State"><span class="status">Ready</span></td>', page)
             self.assertIn(f"{self.engine.max_model_len:,} tokens", page)
             self.assertInHTML('<th scope="col">Supports</th>', page)
             self.assertNotIn("http-equiv", page)
@@ -44,7 +44,7 @@ class ModelPagesTest(ApiCase):
             self.assertInHTML('<a href="/responses?model=m">Responses</a>', page)
             self.engine.fail_for()
             answer = await client.get("/models", headers=BROWSER)
-            self.assertContains(answer, '<span class="bad">away</span>')
+            self.assertContains(answer, '<span class="status failed">Away</span>')
             self.assertContains(answer, '<meta http-equiv="refresh" content="5">')
 
     async def test_download_is_shown_and_requests_get_503_until_the_model_is_ready(self) -> None:
@@ -55,17 +55,17 @@ class ModelPagesTest(ApiCase):
             model.downloaded, self.hub.opening = (lambda: percent), True
             engine, model.engine = model.engine, LoadingEngine([])
             for path in ("/models", "/"):
-                self.assertContains(await client.get(path, headers=BROWSER), "downloading 40 %")
+                self.assertContains(await client.get(path, headers=BROWSER), "Downloading 40 %")
             self.assertContains(await client.get("/models", headers=BROWSER), '<progress max="100" value="40"')
             response = await self.post(client)
             self.assertEqual((response.status_code, response.headers["Retry-After"]), (503, "2"))
             self.assertIn("The model 'm' is being downloaded (40 %). Try again", response.json()["error"]["message"])
             percent = 100
-            self.assertContains(await client.get("/models", headers=BROWSER), '<span class="bad">loading</span>')
+            self.assertContains(await client.get("/models", headers=BROWSER), '<span class="status in_progress">Loading</span>')
             self.assertIn("The model 'm' is being loaded.", (await self.post(client)).json()["error"]["message"])
             model.engine, self.hub.opening = engine, False
             self.assertEqual((await self.post(client)).status_code, 200)
-            self.assertContains(await client.get("/models", headers=BROWSER), '<span class="ok">ready</span>')
+            self.assertContains(await client.get("/models", headers=BROWSER), '<span class="status">Ready</span>')
 
     @override_settings(RESPONSES_SERVE_COMMAND=COMMAND)
     async def test_staff_see_the_command_that_has_started_the_server(self) -> None:

@@ -70,7 +70,7 @@ def test_server_answers_during_a_download_and_ctrl_c_keeps_what_is_there(tmp_pat
             except httpx2.TransportError:
                 return ""
 
-        wait_until(lambda: "downloading 4" in page(), limit_s=START_LIMIT, explain=page)
+        wait_until(lambda: "Downloading 4" in page(), limit_s=START_LIMIT, explain=page)
         response = server.ask(model=MODEL)
         assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
         processes = family(server.process.pid)
@@ -96,7 +96,7 @@ def test_model_of_the_hub_is_downloaded_and_answers(tmp_path: Path, hub: ModelHu
         assert hub.ranges("model.safetensors") == ["", "bytes=3000000-"]
         response = server.ask(model=MODEL, max_output_tokens=16)
         assert response.status_code == 200, response.text
-        assert '<span class="ok">ready</span>' in plain_http.get(f"{server.url}/models").text
+        assert '<span class="status">Ready</span>' in plain_http.get(f"{server.url}/models").text
         assert "context   32,768 tokens" in server.output
     finally:
         server.end()

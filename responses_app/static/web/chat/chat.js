@@ -114,7 +114,7 @@ class Chat {
     const path = `${this.urls.chat}/${id}`;
     if (!id || location.pathname === path) return;
     history[isNew ? "pushState" : "replaceState"](null, "", path + this.threads.query);
-    document.title = `${visible(textOf(this.turns[0].input).slice(0, 60)) || "Chat"} – Verbatim`;
+    document.title = `${visible(textOf(this.turns[0].input).slice(0, 60)) || "Chat"} · Verbatim`;
     this.threads.mark();
   }
 
