@@ -224,7 +224,7 @@ async def _kills(server: BenchServer, every_s: float | None) -> None:
 async def _send(
     target: Target, options: argparse.Namespace, report: Report, make_client: MakeClient, kills: Coroutine[None, None, None]
 ) -> None:
-    """Send requests until the time is over; report each interval with the streams that ended in it."""
+    """Send requests until the time is over; report each interval with the number of ended streams."""
     killer = asyncio.create_task(kills)
     ended: list[StreamResult] = []
     began = time.monotonic()

@@ -71,7 +71,7 @@ class WriteLoad:
         await writer.close()
 
     async def write(self, writer: LogWriter, streams: int, seconds: float) -> None:
-        """Write for so many seconds, and each stream until its response has ended."""
+        """Write for so many seconds, and each stream until the response has ended."""
         self._until = time.monotonic() + seconds
         await asyncio.gather(*(self._stream(writer, number) for number in range(streams)))
 

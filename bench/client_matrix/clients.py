@@ -93,7 +93,7 @@ class AgentsSdk(Driver):
 
 class AiSdk(Driver):
     def install(self) -> None:
-        """Install the SDK. Node looks for packages above the program, so the program is copied beside them."""
+        """Install the SDK. Node looks for packages above the program, so the program is copied beside the packages."""
         folder = install_npm(DRIVERS / "node" / "package.json", INSTALL_LIMIT_S)
         self.command = ["node", str(shutil.copy(DRIVERS / "node" / "ai_sdk.mjs", folder))]
 

@@ -1,4 +1,4 @@
-"""Pages of a server, opened by its owner."""
+"""Pages of a server, opened by the owner."""
 
 from __future__ import annotations
 
