@@ -32,6 +32,8 @@ PAGE_BODY_LIMIT: Final = 1024 * 1024
 # Closing at once would send a reset in place of the answer (RFC 9112 §9.6).
 LINGER_BYTES: Final = 4 * BODY_LIMIT
 LINGER_IDLE_S: Final = 5.0
+# First bytes of a TLS handshake (RFC 8446 §5.1). No request begins with these.
+TLS_HANDSHAKE: Final = b"\x16\x03"
 
 
 def error(status: int, message: str) -> tuple[list[Header], bytes]:
@@ -71,6 +73,15 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self.idle_since = time.monotonic()
 
     # Head
+
+    def dataReceived(self, data: bytes) -> None:
+        """Refuse a TLS handshake at once: no line ends in it, so that the client would wait (overrides Twisted)."""
+        if data.startswith(TLS_HANDSHAKE) and not self.requests:
+            peer = getattr(self.transport.getPeer(), "host", "")
+            logger.info("the client %s sent a TLS handshake to this port, which has no TLS: use http:// in its URL", peer)
+            self._hang_up(HTTPStatus.BAD_REQUEST, "This port has no TLS. Use http:// in the URL of your client.")
+        else:
+            super().dataReceived(data)
 
     def checkPersistence(self, request: Any, version: bytes) -> bool:
         """Return False for the last request of the connection, as when the server is leaving (overrides Twisted)."""

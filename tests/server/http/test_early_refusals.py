@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -145,3 +146,11 @@ def test_short_upload_that_cannot_be_kept_is_refused(shared: Server) -> None:
         client.sendall(bytes(1000))
         status, _, error = answer(client)
     assert (status, error["code"]) == (507, "insufficient_storage")
+
+
+def test_a_client_with_https_is_refused_at_once_with_a_reason(shared: Server) -> None:
+    before = len(shared.output)
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=20) as client, pytest.raises(ssl.SSLError):
+        # Without the refusal the client waits half a minute for an answer.
+        ssl.create_default_context().wrap_socket(client, server_hostname="localhost")
+    wait_until(lambda: "the client 127.0.0.1 sent a TLS handshake to this port" in shared.output[before:])
