@@ -57,6 +57,17 @@ class SandboxClient:
         body = {"memory": memory, "project": project}
         return ContainerStatus(**await self._json("PUT", _container(container_id), json=body))
 
+    async def create_empty(self, container_id: str, memory: str, project: str) -> bool:
+        """Start a container whose runs wait for `note_files`. Return False if a container with this id runs."""
+        body = {"memory": memory, "project": project, "needs_files": True}
+        # A runner of an earlier version does not answer whether the container is new.
+        return bool((await self._json("PUT", _container(container_id), json=body)).get("is_new", True))
+
+    async def note_files(self, container_id: str) -> None:
+        """Let the runs of a container begin, after the copy of the files."""
+        with suppress(SandboxUnavailable):  # A runner of an earlier version does not know the request.
+            await self._json("PUT", f"{_container(container_id)}/has-files")
+
     async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
         """Run Python code in the container. Runs of the same container wait for each other. Cancellation ends the code."""
         path = f"{_container(container_id)}/runs"

@@ -50,6 +50,20 @@ async def is_there(client: SandboxClient, container_id: str) -> bool:
     return True
 
 
+def test_container_whose_files_do_not_come_is_ended(small: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        assert await client.create_empty("empty", "1g", "")
+        assert not await client.create_empty("empty", "1g", "")
+        with pytest.raises(ContainerExpired):
+            await client.run("empty", "1")
+        assert await client.create_empty("empty", "1g", "")
+        await client.note_files("empty")
+        assert (await client.run("empty", "1")).value == "1"
+        await client.delete("empty")
+
+    small.use(work)
+
+
 @pytest.mark.parametrize(("tier", "memory_mib"), [("1g", 1024), ("4g", 2048), ("64g", 2048)])
 def test_memory_tiers_are_bounded(small: Runner, tier: str, memory_mib: int) -> None:
     async def work(client: SandboxClient) -> ContainerStatus:

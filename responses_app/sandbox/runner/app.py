@@ -45,6 +45,7 @@ class RunnerApp:
             ("PUT", container, self._create),
             ("GET", container, self._status),
             ("DELETE", container, self._delete),
+            ("PUT", f"{container}/has-files", self._note_files),
             ("POST", f"{container}/runs", self._run),
             ("GET", content, self._read_file),
             ("PUT", content, self._put_file),
@@ -72,10 +73,15 @@ class RunnerApp:
         return JSONResponse({"status": "ok"})
 
     async def _create(self, request: Request) -> Response:
-        body = await request.json()
+        container_id, body = request.path_params["container_id"], await request.json()
         memory, project = str(body.get("memory", "1g")), str(body.get("project", ""))
-        status = await self._containers.create(request.path_params["container_id"], memory, project)
-        return JSONResponse(asdict(status))
+        if body.get("needs_files"):
+            return JSONResponse({"is_new": await self._containers.create_empty(container_id, memory, project)})
+        return JSONResponse(asdict(await self._containers.create(container_id, memory, project)))
+
+    async def _note_files(self, request: Request) -> Response:
+        self._containers.note_files(request.path_params["container_id"])
+        return Response(status_code=204)
 
     async def _status(self, request: Request) -> Response:
         return JSONResponse(asdict(self._containers.status(request.path_params["container_id"])))

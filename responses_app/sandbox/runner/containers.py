@@ -8,7 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from responses_app.sandbox.base import (
@@ -45,11 +45,21 @@ class ContainerRegistry:
 
         Raises SandboxBusy, SandboxError.
         """
-        while container_id not in self._containers and len(self._containers) >= self._options.max_containers:
-            await self.delete(self._choose_unused(project).container_id)
-        container = self._containers.get(container_id) or self._add(container_id, memory, project)
-        container.last_used = self._clock()
+        container, is_new = await self._get_or_add(container_id, memory, project)
+        if is_new:
+            container.has_files.set()
         return self._status(container)
+
+    async def create_empty(self, container_id: str, memory: str, project: str = "") -> bool:
+        """Create a container whose runs wait for `note_files`, unless the container exists. Return whether it is new.
+
+        Raises SandboxBusy, SandboxError.
+        """
+        return (await self._get_or_add(container_id, memory, project))[1]
+
+    def note_files(self, container_id: str) -> None:
+        """Let the runs of a container begin, after the copy of the files. Raises ContainerExpired."""
+        self._get(container_id).has_files.set()
 
     def status(self, container_id: str) -> ContainerStatus:
         """Return the status. Raises ContainerExpired."""
@@ -75,6 +85,7 @@ class ContainerRegistry:
         container = self._get(container_id)
         container.pending_runs += 1
         try:
+            await self._wait_for_files(container)
             async with container.turn, self._place_for_code(container.project), self.use(container_id) as used:
                 running = sum(one.is_running_code for one in self._containers.values() if one.project == container.project)
                 used.nice = priority.nice_of_run(running + 1)
@@ -115,6 +126,28 @@ class ContainerRegistry:
         """End all containers."""
         for container_id in list(self._containers):
             await self.delete(container_id)
+
+    async def _wait_for_files(self, container: LiveContainer) -> None:
+        """Wait for the files of the container, which is ended if none comes for `busy_wait_s`. Raises ContainerExpired."""
+        wait_s = self._options.busy_wait_s
+        while not container.has_files.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(container.has_files.wait(), wait_s)
+            is_late = not container.users and self._clock() - container.last_used >= wait_s
+            if not container.has_files.is_set() and is_late:
+                # The process that copies the files has died.
+                await self.delete(container.container_id)
+        if container.is_deleted:
+            raise expired_error(container.container_id)
+
+    async def _get_or_add(self, container_id: str, memory: str, project: str) -> tuple[LiveContainer, bool]:
+        """Return a container, and whether it is new."""
+        while container_id not in self._containers and len(self._containers) >= self._options.max_containers:
+            await self.delete(self._choose_unused(project).container_id)
+        is_new = container_id not in self._containers
+        container = self._add(container_id, memory, project) if is_new else self._get(container_id)
+        container.last_used = self._clock()
+        return container, is_new
 
     def _add(self, container_id: str, memory: str, project: str) -> LiveContainer:
         if not CONTAINER_ID.fullmatch(container_id):

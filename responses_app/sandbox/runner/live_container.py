@@ -34,6 +34,8 @@ class LiveContainer:
         # Runs that have begun or wait for a place of the project. While all wait, another project may end the container.
         self.pending_runs = 0
         self.turn = asyncio.Lock()
+        # Set when the stored files are in the work folder, and at the end of the container.
+        self.has_files = asyncio.Event()
         # Priority of the next run.
         self.nice = NICE
         self.is_deleted = False
@@ -134,6 +136,7 @@ class LiveContainer:
     async def close(self) -> None:
         """End the interpreter and free the files."""
         self.is_deleted = True
+        self.has_files.set()
         await self.stop_interpreter()
         self.work.unmount()
         cgroups.remove(self._cgroup)

@@ -149,13 +149,18 @@ class ContainerSession:
         # Before the files are read: requests that add a file or delete the container later go on to the sandbox.
         if not await containers.touch(row):
             raise ContainerProblem(f"The container '{row.uid}' was deleted.")
+        notices, is_new = [LOST_VARIABLES] if has_run else [], False
         try:
-            await self._sandbox.create(row.uid, row.memory_limit, row.project)
-            return ([LOST_VARIABLES] if has_run else []) + await self._copy_files(row)
+            # Another response may start the container at the same time: one of them copies the files, and the runs of all wait.
+            if is_new := await self._sandbox.create_empty(row.uid, row.memory_limit, row.project):
+                notices += await self._copy_files(row)
+                await self._sandbox.note_files(row.uid)
+            return notices
         except BaseException as error:
             # The next call must not find a container that lacks files.
-            with suppress(base.SandboxError):
-                await self._sandbox.delete(row.uid)
+            if is_new:
+                with suppress(base.SandboxError):
+                    await self._sandbox.delete(row.uid)
             if not has_run:
                 await containers.touch(row, last_active_at)
             if isinstance(error, StorageUnavailable):

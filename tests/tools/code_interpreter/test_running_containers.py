@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
@@ -20,6 +20,7 @@ from responses_app.runs.ids import new_id
 from responses_app.sandbox.base import ContainerExpired, RunResult
 from responses_app.sandbox.client import SandboxClient
 from responses_app.sandbox.options import RunnerOptions
+from responses_app.store.files import storage
 from responses_app.tools.code_interpreter.containers import ContainerSession
 from tests.support.api.case import ApiCase
 from tests.support.sandbox.runner import Runner, runner
@@ -107,6 +108,29 @@ class RunningContainersTest(ApiCase):
                 result, _ = await run
             await client.delete(f"/v1/containers/{UID}")
         assert result.value == "'Oslo'"
+
+    async def test_run_of_a_container_that_another_response_starts_waits_for_the_files(self) -> None:
+        open_chunks, opened, may_go_on = storage.open_chunks, asyncio.Event(), asyncio.Event()
+
+        async def open_slowly(name: str) -> AsyncIterator[bytes]:
+            opened.set()
+            await may_go_on.wait()
+            return await open_chunks(name)
+
+        async with self.serving() as client:
+            await self.add(client, "new.txt", b"Oslo")
+            with patch.object(storage, "open_chunks", open_slowly):
+                first, _ = self.begin("open('new.txt', 'w').write('Rome')")
+                await opened.wait()
+                second, second_started = self.begin("import os; os.listdir('.')")
+                await second_started.wait()
+                # Without the wait the code runs in this time.
+                await asyncio.wait({second}, timeout=1)
+                may_go_on.set()
+                results = await asyncio.gather(first, second)
+            last, _ = self.begin("open('new.txt').read()")
+            assert [result.value for result, _ in (*results, await last)] == ["4", "['new.txt']", "'Rome'"]
+            await client.delete(f"/v1/containers/{UID}")
 
     async def test_deletion_during_the_first_run_ends_the_container(self) -> None:
         run, started = self.begin(WAIT_FOR_FILE)
