@@ -313,3 +313,18 @@ def test_a_part_that_cannot_be_loaded_names_the_reason_and_is_loaded_again(chat_
     page.context.clear_cookies()
     part.get_by_role("button", name="Try again").click()
     expect(part.get_by_role("alert")).to_contain_text("You’ve been signed out.")
+
+
+def test_printed_pages_have_no_menus_and_cut_no_table(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="chat", input="a number twice").json()["id"]
+    page.emulate_media(media="print")
+    for path, hidden in (
+        (f"/responses/{uid}", (".top", ".crumb", ".actions", "nav.tabs")),
+        ("/responses", (".top", ".filters", "td input")),
+    ):
+        page.goto(chat_server.url + path)
+        for part in hidden:
+            expect(page.locator(part).first).to_be_hidden()
+    table = page.locator(".scroll").first
+    expect(table).to_have_css("overflow-x", "visible")
+    expect(table.locator("td").nth(4)).to_have_css("white-space", "normal")
