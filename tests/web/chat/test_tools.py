@@ -56,8 +56,10 @@ def test_parameters_go_with_the_request_and_are_remembered(visitor: Visitor) -> 
     visitor.page.get_by_label("Max output tokens").fill("16")
     visitor.page.get_by_label("Reasoning effort").select_option("low")
     visitor.page.keyboard.press("Tab")
-    visitor.send_and_wait("slowly", "Stopped at the output token limit of 16.")
-    expect(visitor.page.get_by_role("status")).to_contain_text("Stopped at the output token limit of 16.")
+    visitor.send_and_wait("slowly", "Stopped at 16 output tokens: the max_output_tokens of the request.")
+    expect(visitor.page.get_by_role("status")).to_contain_text(
+        "Stopped at 16 output tokens: the max_output_tokens of the request."
+    )
     made = visitor.fetched(visitor.uid)
     assert (made["instructions"], made["temperature"], made["max_output_tokens"]) == ("Be kind.", 0.3, 16)
     assert made["reasoning"]["effort"] == "low"
