@@ -78,7 +78,10 @@ class RoundPlanner:
             # A forced call holds for the first round with a generation only: otherwise the model could never answer.
             choice = _free_choice(choice)
         context = self._next_context(f"r{number}", output, spent, offer, choice)
-        prepared = await plan_prompt(replace(context, calls_left=left, withholds_tools=left == 0, measure=measure))
+        try:
+            prepared = await plan_prompt(replace(context, calls_left=left, withholds_tools=left == 0, measure=measure))
+        except InvalidRequest as error:
+            raise _explained(error, output) from error
         return prepared.request, prepared.parser
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
@@ -152,6 +155,15 @@ def _free_choice(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     if isinstance(choice, str):
         return "none" if choice == "none" else "auto"
     return {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
+
+
+def _explained(error: InvalidRequest, output: Sequence[Item]) -> InvalidRequest:
+    """Return `error`; for a choice without tools with the failed listings, which a client without a stream does not see."""
+    listings = [item for item in output if item["type"] == "mcp_list_tools" and item.get("error")]
+    if error.param != "tool_choice" or not listings:
+        return error
+    reasons = [f"Listing of '{item['server_label']}': {item['error']}" for item in listings]
+    return InvalidRequest(" ".join([error.message, *reasons]), param=error.param, code=error.code)
 
 
 def _check_listings(output: Sequence[Item]) -> None:

@@ -101,14 +101,19 @@ def _with_server_tools(turn: Turn, offer: ToolOffer, *, withholds: bool) -> Turn
 
     Raises InvalidRequest for a name used twice.
     """
-    taken = as_functions.taken_name(as_functions.offered_names(turn), offer.functions)
+    names = as_functions.offered_names(turn)
+    taken = as_functions.taken_name(names, offer.functions)
     if taken is not None:
         message = (
             f"Invalid 'tools': the name '{taken}' belongs to a tool that the server runs for this request; rename your tool."
         )
         raise InvalidRequest(message, param="tools", code="invalid_value")
     choice, functions = offer.tool_choice(turn.tool_choice), offer.functions
+    if choice == "required" and not functions and not names:
+        raise UnsupportedInput(
+            "'tool_choice' requires a call, but the MCP servers offer no tool.", "tool_choice", "invalid_value"
+        )
     if withholds and not isinstance(choice, str) and "tools" in choice:
-        names = {function["name"] for function in functions}
-        choice = {**choice, "tools": [entry for entry in choice["tools"] if entry.get("name") not in names]}
+        withheld = {function["name"] for function in functions}
+        choice = {**choice, "tools": [entry for entry in choice["tools"] if entry.get("name") not in withheld]}
     return replace(turn, tools=turn.tools if withholds else [*turn.tools, *functions], tool_choice=choice)

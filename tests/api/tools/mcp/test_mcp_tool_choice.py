@@ -138,6 +138,18 @@ class ToolChoiceTest(ApiCase):
                         response = await self.post(client, tool_choice=choice, tools=tools, **form)
                         self.refused(response, 400, "invalid_value", "tool_choice")
 
+    async def test_message_names_the_listings_that_failed(self) -> None:
+        reason = "Listing of 'docs': The MCP server cannot be reached."
+        async with self.server("dead") as tool, self.serving() as client:
+            for choice, message in (
+                ("required", f"'tool_choice' requires a call, but the MCP servers offer no tool. {reason}"),
+                (SERVER, f"The MCP servers do not offer what 'tool_choice' requires: 'docs'. {reason}"),
+            ):
+                response = await self.post(client, tool_choice=choice, tools=[tool])
+                self.refused(response, 400, "invalid_prompt", None, message)
+                ended = (await self.stream(client, tool_choice=choice, tools=[tool]))[-1]["response"]
+                self.assertEqual(ended["error"]["message"], message)
+
     async def test_message_names_all_chosen_tools_of_the_server(self) -> None:
         async with self.server("empty") as tool, self.serving() as client:
             choice = allowed("required", TOOL, OTHER)
