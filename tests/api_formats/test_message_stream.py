@@ -28,6 +28,8 @@ def events_of(log: Iterable[Event], *, shows_thinking: bool) -> list[dict[str, A
             name, _, body = data.partition(b"\n")
             made.append(orjson.loads(body.removeprefix(b"data: ")))
             assert name == b"event: " + made[-1]["type"].encode()
+            # Also events that are made without a dict have the bytes of orjson.
+            assert body == b"data: %b\n\n" % orjson.dumps(made[-1])
     return made
 
 

@@ -17,6 +17,7 @@ from responses_app.api_formats.chat_completions.completion import (
     url_citation,
     usage,
 )
+from responses_app.api_formats.delta_text import delta_text
 from responses_app.api_formats.incomplete import incomplete_details
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.reader import TERMINAL
@@ -24,9 +25,9 @@ from responses_app.wire.sse import DONE, HEARTBEAT, pad
 
 # Delta events whose text is a field of `delta`.
 TEXTS: Final = {
-    "response.output_text.delta": b'"content":',
-    "response.reasoning_text.delta": b'"reasoning_content":',
-    "response.refusal.delta": b'"refusal":',
+    "response.output_text.delta": b'{"content":',
+    "response.reasoning_text.delta": b'{"reasoning_content":',
+    "response.refusal.delta": b'{"refusal":',
 }
 ARGUMENTS: Final = {
     "response.function_call_arguments.delta": ("function", "arguments"),
@@ -34,9 +35,6 @@ ARGUMENTS: Final = {
 }
 # Types of errors by the code of the response, as without a stream.
 ERROR_TYPES: Final = {"invalid_prompt": "invalid_request_error", "rate_limit_exceeded": "rate_limit_error"}
-_DELTA: Final = b',"delta":'
-# How the event of a text ends that has no log-probabilities.
-_PLAIN_END: Final = b',"logprobs":[]}'
 
 
 class ChunkEncoder:
@@ -62,12 +60,16 @@ class ChunkEncoder:
         return [data for frame in frames if (data := self._encode(frame))]
 
     def _encode(self, frame: EventFrame) -> bytes:
-        text = TEXTS.get(frame.type)
-        if text is not None:
-            return self._text(frame, text)
+        key = TEXTS.get(frame.type)
+        if key is not None:
+            text = delta_text(frame)
+            if text is None:
+                return self._text_with_logprobs(frame)
+            data = b"%b%b%b}%b" % (self._head, key, text, self._tail)
+            return _sse(pad(data, frame.number) if self._obfuscate else data)
         if frame.type in ARGUMENTS:
-            event, (kind, key) = orjson.loads(frame.data), ARGUMENTS[frame.type]
-            call = {"index": self._calls[event["output_index"]], kind: {key: event["delta"]}}
+            event, (kind, field) = orjson.loads(frame.data), ARGUMENTS[frame.type]
+            call = {"index": self._calls[event["output_index"]], kind: {field: event["delta"]}}
             return self._chunk(frame, orjson.dumps({"tool_calls": [call]}))
         if frame.type == "response.output_item.added":
             return self._item(frame, orjson.loads(frame.data))
@@ -96,16 +98,6 @@ class ChunkEncoder:
         self._head = orjson.dumps(shared)[:-1] + b',"choices":[{"index":0,"delta":'
         self._tail = b',"logprobs":null,"finish_reason":null}]' + (b',"usage":null}' if self._include_usage else b"}")
         return self._chunk(frame, b'{"role":"assistant"}')
-
-    def _text(self, frame: EventFrame, key: bytes) -> bytes:
-        """Encode more text. The JSON is cut out of the event, without decoding."""
-        data = frame.data
-        start = data.index(_DELTA) + len(_DELTA)
-        if key is TEXTS["response.output_text.delta"]:
-            if not data.endswith(_PLAIN_END):
-                return self._text_with_logprobs(frame)
-            return self._chunk(frame, b"{%b%b}" % (key, data[start : -len(_PLAIN_END)]))
-        return self._chunk(frame, b"{%b%b}" % (key, data[start:-1]))
 
     def _text_with_logprobs(self, frame: EventFrame) -> bytes:
         event = orjson.loads(frame.data)

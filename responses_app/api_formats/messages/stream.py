@@ -7,18 +7,23 @@ from typing import Any, Final
 
 import orjson
 
+from responses_app.api_formats.delta_text import delta_text
 from responses_app.api_formats.incomplete import incomplete_details
 from responses_app.api_formats.messages.blocks import SERVER_BLOCKS, Block, blocks, citation, excess_searches, tool_use
 from responses_app.api_formats.messages.message import message_id, stop_reason, usage
 from responses_app.protocol.encoding import EventFrame
 from responses_app.store.log.reader import TERMINAL
 
+# Type of the delta and key of the text by the type of the event, as these stand in the JSON.
 DELTAS: Final = {
-    "response.output_text.delta": ("text_delta", "text"),
-    "response.refusal.delta": ("text_delta", "text"),
-    "response.reasoning_text.delta": ("thinking_delta", "thinking"),
-    "response.function_call_arguments.delta": ("input_json_delta", "partial_json"),
+    "response.output_text.delta": b'"text_delta","text"',
+    "response.refusal.delta": b'"text_delta","text"',
+    "response.reasoning_text.delta": b'"thinking_delta","thinking"',
+    "response.function_call_arguments.delta": b'"input_json_delta","partial_json"',
 }
+_DELTA: Final = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":%b:%b}}\n\n'
+# Bytes of an event in which the index of the item stands.
+HEAD_BYTES: Final = 400
 # Types of errors in a stream by the code of the response; others are `api_error`.
 ERROR_CODES: Final = {"rate_limit_exceeded": "overloaded_error", "invalid_prompt": "invalid_request_error"}
 # Event types that open a text block.
@@ -40,10 +45,11 @@ class MessageEncoder:
         self._shows_thinking, self._prompt_tokens = shows_thinking, prompt_tokens
         # Index of the next block, and whether a block is open.
         self._index, self._is_open = 0, False
-        # The item whose blocks are sent, and the events of later items.
-        self._item = 0
+        # The item whose blocks are sent, how its events name the item, and the events of later items.
+        self._item, self._place = 0, b'"output_index":0,'
         self._waiting: list[dict[str, Any]] = []
-        self._text = ""
+        # The text of the open block as it stands in the JSON.
+        self._text = bytearray()
 
     def encode(self, frames: Sequence[EventFrame]) -> list[bytes]:
         """Encode the events of a batch."""
@@ -51,11 +57,15 @@ class MessageEncoder:
         return [data for frame in frames for data in self._encode(frame)]
 
     def _encode(self, frame: EventFrame) -> Iterator[bytes]:
-        if frame.type == "response.created":
+        is_in_order = frame.type in DELTAS and frame.data.find(self._place, 0, HEAD_BYTES) >= 0
+        if is_in_order and (text := delta_text(frame)) is not None:
+            if self._is_open:
+                yield self._delta(frame.type, text)
+        elif frame.type == "response.created":
             yield self._begin(orjson.loads(frame.data)["response"])
         elif frame.type in TERMINAL:
             yield from self._finish(orjson.loads(frame.data)["response"])
-        elif b'"output_index":' in frame.data[:400]:
+        elif b'"output_index":' in frame.data[:HEAD_BYTES]:
             event = orjson.loads(frame.data)
             if event["output_index"] > self._item:
                 self._waiting.append(event)
@@ -67,6 +77,7 @@ class MessageEncoder:
         yield from self._event(event)
         if event["type"] == "response.output_item.done":
             self._item += 1
+            self._place = b'"output_index":%d,' % self._item
             waiting, self._waiting = self._waiting, []
             for one in waiting:
                 if one["output_index"] > self._item:
@@ -76,28 +87,25 @@ class MessageEncoder:
 
     def _event(self, event: Mapping[str, Any]) -> Iterator[bytes]:
         kind = event["type"]
-        if kind in DELTAS:
-            yield from self._delta(kind, event["delta"])
+        if kind in DELTAS and self._is_open:
+            yield self._delta(kind, orjson.dumps(event["delta"]))
         elif kind == "response.output_item.added":
             yield from self._added(event["item"])
         elif kind == "response.content_part.added" and event["part"]["type"] in PARTS:
-            self._text = ""
+            self._text.clear()
             yield self._start({"type": "text", "text": ""})
         elif kind == "response.content_part.done" and event["part"]["type"] in PARTS:
             yield from self._stop()
         elif kind == "response.output_text.annotation.added" and event["annotation"]["type"] == "url_citation":
-            cited = citation(event["annotation"], self._text)
+            cited = citation(event["annotation"], orjson.loads(b'"' + self._text + b'"'))
             yield self._change({"type": "citations_delta", "citation": cited})
         elif kind == "response.output_item.done":
             yield from self._done(event["item"])
 
-    def _delta(self, kind: str, text: str) -> Iterator[bytes]:
-        if not self._is_open:
-            # Reasoning that is not shown.
-            return
-        self._text += text
-        name, key = DELTAS[kind]
-        yield self._change({"type": name, key: text})
+    def _delta(self, kind: str, text: bytes) -> bytes:
+        """Encode more text of the open block, given in JSON, without a dict. Reasoning that is not shown has no block."""
+        self._text += text[1:-1]
+        return _DELTA % (self._index, DELTAS[kind], text)
 
     def _added(self, item: Mapping[str, Any]) -> Iterator[bytes]:
         if item["type"] == "function_call":
