@@ -7,6 +7,7 @@ from django.test import override_settings
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.models import Membership, Role
 from tests.support.api.case import HELLO, ApiCase, record_text
 
 COMMAND = "bin/serve --model m"
@@ -66,6 +67,17 @@ class ModelPagesTest(ApiCase):
             model.engine, self.hub.opening = engine, False
             self.assertEqual((await self.post(client)).status_code, 200)
             self.assertContains(await client.get("/models", headers=BROWSER), '<span class="status">Ready</span>')
+
+    async def test_a_viewer_sees_no_link_to_the_chat(self) -> None:
+        ada = await User.objects.acreate_user("ada")
+        membership = await Membership.objects.acreate(user=ada, project="p", role=Role.VIEWER)
+        async with self.serving() as client:
+            await self.hub.start()
+            await client.aforce_login(ada)
+            self.assertNotContains(await client.get("/models", headers=BROWSER), "/chat")
+            membership.role = Role.MEMBER
+            await membership.asave()
+            self.assertContains(await client.get("/models", headers=BROWSER), '<a href="/chat?model=m">Chat</a>')
 
     @override_settings(RESPONSES_SERVE_COMMAND=COMMAND)
     async def test_staff_see_the_command_that_has_started_the_server(self) -> None:
