@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseServerError, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template import loader
 from django.utils.cache import add_never_cache_headers
@@ -78,8 +78,10 @@ def _with_connection_returned(
 def server_error(request: HttpRequest) -> HttpResponse:
     """Return the page for the exception that is handled now, or an error object to a script. It has no user, and asks no database."""
     error = sys.exc_info()[1]
+    record = current_request.get()
+    request_id = record.request_id if record else ""
     if not isinstance(error, OperationalError | InterfaceError | StorageUnavailable):
-        return defaults.server_error(request)
+        return HttpResponseServerError(loader.get_template("500.html").render({"request_id": request_id}))
     no_files = isinstance(error, StorageUnavailable)
     # The script of the page asks for the same address again. The form of a POST would be lost.
     waits = request.method in {"GET", "HEAD"}
@@ -92,11 +94,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(loader.get_template("503.html").render({**context, "remedy": remedy}))
     response.status_code = 503
     response.headers["Retry-After"] = str(RETRY_AFTER_S)
-    record = current_request.get()
     # A line in place of the traceback that Django logs for a response that is not logged.
     log_response(
         "%s %s: %s",
-        record.request_id if record else "",
+        request_id,
         "storage of files" if no_files else "database",
         " ".join(str(error).split()),
         response=response,

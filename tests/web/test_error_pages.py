@@ -18,6 +18,7 @@ from django.views.defaults import bad_request
 from psycopg_pool import ConnectionPool
 
 from responses_app.models import Direction, Membership
+from responses_app.observability.records import ObservedRequest, current_request
 from responses_app.store.db import await_connection
 from responses_app.store.files.storage import StorageUnavailable
 from responses_app.web.delivery import csp
@@ -127,6 +128,9 @@ class ErrorPagesTest(WebCase):
 
     def test_our_own_mistake_is_a_page_without_its_message(self) -> None:
         self.assertIn("<h1>Something went wrong</h1>", self.failed(ValueError("secret detail"), 500))
+        token = current_request.set(ObservedRequest("GET", "/", request_id="req_1"))
+        self.addCleanup(current_request.reset, token)
+        self.assertIn(b"for the request <code>req_1</code>", server_error(RequestFactory().get("/")).content)
 
     def test_database_that_is_away_is_named(self) -> None:
         with self.assertLogs("django.request") as logs:
