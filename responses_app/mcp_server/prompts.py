@@ -8,7 +8,7 @@ from responses_app.errors import NotFound
 from responses_app.models import Response
 from responses_app.runs import manager
 from responses_app.store.log.rows.round_prompts import load_rounds
-from responses_app.web.response.selection.prompt_rounds import counted_rounds, missing_tokens
+from responses_app.web.response.selection.prompt_rounds import missing_tokens, sent_rounds
 
 # Tokens in an answer.
 MAX_TOKENS: Final = 4_000
@@ -16,13 +16,13 @@ MAX_TOKENS: Final = 4_000
 
 def read_prompt(row: Response, round_number: int, first_token: int) -> dict[str, Any]:
     """Return the counts of all rounds, and tokens of one round from `first_token` on. Raises NotFound if the prompt is not stored."""
-    stored = load_rounds(row.pk)
-    if not 1 <= round_number <= len(stored):
+    pairs = sent_rounds(row, load_rounds(row.pk))
+    if not 1 <= round_number <= len(pairs):
         raise NotFound(
-            "The prompt of this response isn't stored." if not stored else f"The response has {len(stored)} stored rounds."
+            "The prompt of this response isn't stored." if not pairs else f"The response has {len(pairs)} stored rounds."
         )
-    rounds = counted_rounds(row, stored)
-    tokens = stored[round_number - 1].prompt
+    rounds = [counts for _, counts in pairs]
+    tokens = pairs[round_number - 1][0].prompt
     shown = list(tokens[first_token : first_token + MAX_TOKENS])
     served = manager.current().served.get(row.model)
     dialect = None if served is None else served.dialect

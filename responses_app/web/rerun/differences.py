@@ -17,6 +17,7 @@ from responses_app.tools.recorded.calls import CALL_TYPES, call_key
 from responses_app.web.render.sanitize import hide_url_queries, visible
 from responses_app.web.rerun.editors import only_text
 from responses_app.web.rerun.turns import Turn, is_client_call
+from responses_app.web.response.selection.prompt_rounds import sent_rounds
 
 # Limits of what is compared: `SequenceMatcher` takes quadratic time in the worst case.
 MAX_WORDS: Final = 2_000
@@ -37,7 +38,7 @@ Change: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PromptDifference:
-    """Difference of the first prompts. `shared` tokens at the beginning are the same; `changes` are the texts behind these."""
+    """Difference of the first prompts that the models got. The first `shared` tokens are the same; `changes` are the texts behind."""
 
     lengths: tuple[int, int]
     shared: int
@@ -130,10 +131,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _prompt(a: Response, b: Response) -> PromptDifference | None:
-    rounds = [load_rounds(row.pk) for row in (a, b)]
+    rounds = [sent_rounds(row, load_rounds(row.pk)) for row in (a, b)]
     if not all(rounds):
         return None
-    first, second = list(rounds[0][0].prompt), list(rounds[1][0].prompt)
+    first, second = (list(pairs[0][0].prompt) for pairs in rounds)
     shared = next((n for n, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), min(len(first), len(second)))
     if a.model != b.model:
         # Token ids of different tokenizers cannot be compared, but their texts can.

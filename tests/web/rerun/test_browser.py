@@ -343,6 +343,12 @@ def test_recorded_results_stand_in_for_a_server_tool(chat_server: Server, page: 
     result = column(page, "Run 1")
     expect(result).to_contain_text("It is gone again.")
     expect(result).to_contain_text("deleted a.txt")
+    (shown,) = re.findall(r"Prompt tokens: the same ([\d,]+)", result.inner_text())
+    prompt = page.context.new_page()
+    prompt.goto(f"{chat_server.url}/responses/{original['id']}/prompt")
+    # Not the prompt of the request before the tools of the server were listed, which no model got.
+    expect(prompt.get_by_text(f"Prompt of round 1 of 2: {shown} tokens")).to_be_visible()
+    prompt.close()
     run(page)
     expect(result.locator(".notice.error")).to_contain_text('files: delete({"path":"b.txt"})')
     expect(result.locator(".notice.error")).to_contain_text('files: delete({"path":"a.txt"})')
