@@ -53,7 +53,9 @@ def erase_person(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
     # The newest first, so that the items of each are deleted with it.
     uids = dict(responses.order_by("-pk").values_list("pk", "uid"))
     for chunk in chunks(list(uids)):
+        # The responses last: a command that was killed finds the person by these.
+        deleted, _ = WebhookDelivery.objects.filter(response_uid__in=[uids[pk] for pk in chunk]).delete()
+        yield "webhook deliveries", deleted
         ConversationItem.objects.filter(item__response__in=chunk).delete()
         yield from erase_responses(Response.objects.filter(pk__in=chunk))
-    yield "webhook deliveries", WebhookDelivery.objects.filter(response_uid__in=uids.values()).delete()[0]
     yield from chat_threads.prune()

@@ -46,11 +46,7 @@ class Command(DatabaseCommand):
             self._conversation(what["conversation"], yes)
         else:
             self._project(what["project"], keys, yes)
-        if yes:
-            kinds = ("user", "conversation", "project", "safety_identifier")
-            kind, name = next((kind, what[kind]) for kind in kinds if what[kind])
-            audit_log.record(audit_log.command(), "erase", f"{kind} {name}", name if kind == "project" else "")
-        else:
+        if not yes:
             self.stdout.write("Nothing was erased. Add --yes to erase the data.")
 
     def _project(self, project: str, keys: bool, yes: bool) -> None:
@@ -61,6 +57,7 @@ class Command(DatabaseCommand):
         if not keys:
             self.stdout.write("The API keys and memberships stay; --keys erases them too.")
         if yes:
+            self._record(f"project {project}", project)
             self._do(erasure.erase_project(project), counts)
             self._do(erasure.erase_keys(project) if keys else iter(()), counts)
 
@@ -72,6 +69,7 @@ class Command(DatabaseCommand):
         self._print_summary(f"conversation {uid!r}", counts)
         self.stdout.write("Items that a response outside of it needs stay.")
         if yes:
+            self._record(f"conversation {uid}")
             self._do(erasure.erase_conversation(row), counts)
 
     def _person(self, identifier: str, yes: bool) -> None:
@@ -82,6 +80,7 @@ class Command(DatabaseCommand):
         self._print_summary(f"safety_identifier {identifier!r}", counts)
         self.stdout.write("Items that a response of another person continues stay, and so do uploaded files.")
         if yes:
+            self._record(f"safety_identifier {identifier}")
             self._do(person.erase_person(responses), counts)
 
     def _user(self, name: str, yes: bool) -> None:
@@ -92,8 +91,13 @@ class Command(DatabaseCommand):
         for project in account.own_projects(user):
             self.stdout.write(f"No other user is a member of the project {project!r}, which stays: see --project.")
         if yes:
+            self._record(f"user {name}")
             account.erase_account(user)
             self.stdout.write("Erased.")
+
+    def _record(self, subject: str, project: str = "") -> None:
+        """Append an entry to the audit log before anything is erased: a command that fails or is killed may have erased a part."""
+        audit_log.record(audit_log.command(), "erase", subject, project)
 
     def _print_summary(self, title: str, counts: Mapping[str, int]) -> None:
         self.stdout.write(f"{title}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))

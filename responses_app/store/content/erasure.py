@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Max, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
@@ -116,16 +117,21 @@ def erase_keys(project: str) -> Iterator[tuple[str, int]]:
 
 def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
     """Erase a conversation with responses and items, except items needed by a response elsewhere."""
-    responses = row.responses.all()
-    yield from cancel_running(responses)
-    response_keys = list(responses.order_by("-pk").values_list("pk", flat=True))
-    keys = list(_items_of(row).values_list("pk", flat=True))
-    project = row.project
-    row.delete()
+    keys, newest = set[int](), 0
+    # Clients may go on with the conversation meanwhile.
+    while response_keys := list(row.responses.filter(pk__gt=newest).order_by("-pk").values_list("pk", flat=True)):
+        newest = response_keys[0]
+        yield from cancel_running(Response.objects.filter(pk__in=response_keys))
+        keys.update(_items_of(row).values_list("pk", flat=True))
+        for chunk in chunks(response_keys):
+            yield from erase_responses(Response.objects.filter(pk__in=chunk))
+    # The conversation last, and with the items that it alone has needed: a command that was killed finds these again.
+    with transaction.atomic():
+        keys.update(_items_of(row).values_list("pk", flat=True))
+        project = row.project
+        row.delete()
+        sum(orphans.erase(project, sorted(keys), waits=True))
     yield "conversations", 1
-    for chunk in chunks(response_keys):
-        yield from erase_responses(Response.objects.filter(pk__in=chunk))
-    sum(orphans.erase(project, keys, waits=True))
     yield "items", len(keys) - Item.objects.filter(pk__in=keys).count()
     yield from chat_threads.prune()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,8 +19,22 @@ from django.db import connection
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
-from responses_app.models import BRANCH, ApiKey, ChatThread, Conversation, Image, Item, LoginAttempt, Membership, Response
+from responses_app.models import (
+    BRANCH,
+    ApiKey,
+    AuditEntry,
+    ChatThread,
+    Conversation,
+    Image,
+    Item,
+    LoginAttempt,
+    Membership,
+    Response,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from responses_app.runs import maintenance
+from responses_app.store import person
 from responses_app.store.content import erasure
 from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text, sse
 from tests.support.engines.held_engine import HeldEngine
@@ -131,6 +146,30 @@ class EraseCommandTest(ApiCase):
         self.assertNotIn(MARK, await sync_to_async(contents)())
         self.assertEqual(await Item.objects.acount(), 0)
 
+    async def test_an_erasure_that_was_killed_can_be_repeated(self) -> None:
+        async with self.serving(*[record_text(HELLO)] * 4) as client:
+            for steps in (1, 2):
+                with self.subTest(steps=steps):
+                    uid, outside = await self.filled(client)
+                    await client.delete(f"/v1/responses/{outside}")
+                    erasing = erasure.erase_conversation(await Conversation.objects.aget(uid=uid))
+                    await sync_to_async(lambda steps=steps, erasing=erasing: list(islice(erasing, steps)))()
+                    if await Conversation.objects.aexists():
+                        await sync_to_async(erase)("--conversation", uid, "--yes")
+                    self.assertEqual((await Response.objects.acount(), await Item.objects.acount()), (0, 0))
+
+    def test_the_erasure_of_a_person_ends_with_the_responses(self) -> None:
+        now = timezone.now()
+        stored_response(log_frames(1), "resp_1")
+        endpoint = WebhookEndpoint.objects.create(
+            uid="we_1", project="p", url="https://a", event_types=[], secret=b"", created_at=now, updated_at=now
+        )
+        WebhookDelivery.objects.create(uid="msg_1", endpoint=endpoint, response_uid="resp_1", created_at=now, due_at=now)
+        erasing = person.erase_person(Response.objects.all())
+        while Response.objects.exists():
+            next(erasing)
+        self.assertFalse(WebhookDelivery.objects.exists())
+
     def test_a_person_leaves_no_account_session_or_attempt(self) -> None:
         User.objects.create_user("ada", password="countess of lovelace")
         bob = User.objects.create_user("bob")
@@ -165,6 +204,7 @@ class EraseCommandTest(ApiCase):
         with self.assertLogs("responses.batches", "WARNING"), self.assertRaisesRegex(CommandError, "1 responses could not"):
             erase("--project", "p", "--yes")
         self.assertEqual(Response.objects.get().uid, "resp_damaged")
+        self.assertEqual(AuditEntry.objects.filter(action="erase").values_list("object", "project").get(), ("project p", "p"))
 
     def test_titles_and_links_of_chats_end_with_the_last_response_of_their_thread(self) -> None:
         ada = User.objects.create_user("ada")
