@@ -23,6 +23,7 @@ from responses_app.server.bootstrap import install, installed, ports, process_li
 from responses_app.server.bootstrap.progress import Progress
 from responses_app.server.cli.args import Options, is_bin_serve, parse
 from responses_app.server.supervision import process_tree
+from responses_app.utils.imports import SAFE_PATH
 from responses_app.utils.json_output import json_output
 
 EXPECTED = (
@@ -112,7 +113,7 @@ def _lock(progress: Progress) -> int:
 def _run(argv: Sequence[str], locks: Sequence[int], progress: Progress) -> int:
     """Start the server, pass signals on and wait. The server inherits the locks, which last until both processes end."""
     environ = {**os.environ, "RESPONSES_OUTER": str(os.getpid())}
-    command = [sys.executable, "-m", "responses_app.server.processes.main", *argv]
+    command = [sys.executable, *SAFE_PATH, "-m", "responses_app.server.processes.main", *argv]
     relay = SignalRelay(lambda: note_end(locks[0]))
     for number in PASSED_ON:
         signal.signal(number, relay.receive)

@@ -28,7 +28,7 @@ WrapCommand: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
 def worker_command(target: str, limits: Limits) -> list[str]:
     """Return the command that starts a worker process of this process."""
-    return [sys.executable, "-m", "responses_app.workers.child", target, str(os.getpid()), str(limits.memory_bytes)]
+    return [sys.executable, "-P", "-m", "responses_app.workers.child", target, str(os.getpid()), str(limits.memory_bytes)]
 
 
 class WorkerProcess:

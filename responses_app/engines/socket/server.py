@@ -22,7 +22,7 @@ from responses_app.utils import imports, unix_socket
 def command(model: str, path: Path, options: Mapping[str, str]) -> list[str]:
     """Build the command line."""
     words = [word for option, value in options.items() for word in ("--option", f"{option}={value}")]
-    return [sys.executable, "-m", __name__, "--model", model, "--socket", str(path), *words]
+    return [sys.executable, *imports.SAFE_PATH, "-m", __name__, "--model", model, "--socket", str(path), *words]
 
 
 def main(argv: Sequence[str]) -> int:

@@ -35,7 +35,14 @@ def read_options(words: Sequence[str], folder: Path | None = None, others: Mappi
     With a `folder`, whose weights may be missing, vLLM checks them, and the `others` of the engine URL, for the model too.
     """
     environ = {**QUIET_ENVIRON, **os.environ} | ({"HF_HUB_OFFLINE": "1"} if folder else {})
-    command = [sys.executable, "-m", __name__, *([CHECK, str(folder), json.dumps(dict(others))] if folder else ()), *words]
+    command = [
+        sys.executable,
+        *imports.SAFE_PATH,
+        "-m",
+        __name__,
+        *([CHECK, str(folder), json.dumps(dict(others))] if folder else ()),
+        *words,
+    ]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=READ_LIMIT_S, check=False)
     if done.returncode == EXIT_INVALID:
         raise InvalidEngineOption(done.stderr.strip().splitlines()[-1])

@@ -25,7 +25,7 @@ def command(model: str, name: str, host: str, port: int, options: Mapping[str, s
     """Build the command line. Pass a key in the environment as VLLM_API_KEY: command lines are public."""
     option_args = [word for option, value in options.items() for word in ("--option", f"{option}={value}")]
     server_args = ["--model", model, "--name", name, "--host", host, "--port", str(port)]
-    return [sys.executable, "-m", __name__, *server_args, *option_args]
+    return [sys.executable, *imports.SAFE_PATH, "-m", __name__, *server_args, *option_args]
 
 
 def main(argv: Sequence[str]) -> int:

@@ -31,4 +31,5 @@ class Command(BaseCommand):
         # Replace this process by a program without Django.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": f"{Path(argv[0]).name} engine"}
-        os.execve(sys.executable, [sys.executable, "-m", "responses_app.server.engine_worker.program", *argv[2:]], environ)  # noqa: S606
+        command = [sys.executable, "-P", "-m", "responses_app.server.engine_worker.program", *argv[2:]]
+        os.execve(sys.executable, command, environ)  # noqa: S606

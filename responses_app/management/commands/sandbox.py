@@ -57,7 +57,7 @@ class Command(BaseCommand):
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from None
         self.stderr.write(f"Serving the sandbox at {address}; Ctrl-C ends it.")
-        command = [sys.executable, "-m", launcher.__name__, "--folder", str(folder), "--listen", address]
+        command = [sys.executable, "-P", "-m", launcher.__name__, "--folder", str(folder), "--listen", address]
         if settings.RESPONSES_SANDBOX_PACKAGES:
             self._install(folder)
         else:

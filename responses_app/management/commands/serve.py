@@ -38,4 +38,4 @@ class Command(BaseCommand):
         # The server chooses its event loop before Django is loaded, so this process is replaced.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": f"{Path(argv[0]).name} serve"}
-        os.execve(sys.executable, [sys.executable, "-m", "responses_app.server", *argv[2:]], environ)  # noqa: S606
+        os.execve(sys.executable, [sys.executable, "-P", "-m", "responses_app.server", *argv[2:]], environ)  # noqa: S606

@@ -33,7 +33,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
     # Before the first answer of a server, so that no page and no call misses the installation.
     packages.write_state(folder, InstallationState("installing", time.time()))
     return subprocess.Popen(
-        [sys.executable, "-m", __name__, str(folder), str(os.getpid())],
+        [sys.executable, "-P", "-m", __name__, str(folder), str(os.getpid())],
         stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(launcher.ROOT)},
         start_new_session=True,

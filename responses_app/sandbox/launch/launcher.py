@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> None:
     if cgroup:
         limits = replace(limits, cgroup=bubblewrap.CGROUP)
     program = [str(listening.fileno()), str(options.ready), limits.to_json()]
-    command = [sys.executable, "-m", RUNNER, *program]
+    command = [sys.executable, "-P", "-m", RUNNER, *program]
     descriptors = [listening.fileno(), options.ready]
     become(bwrap, folders(installed), command, descriptors, cgroup, options.folder, limits.environment())
 

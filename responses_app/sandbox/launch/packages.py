@@ -141,7 +141,7 @@ def _install(target: Path, site: Path) -> None:
     # Wheels only: the installation runs no code of a package.
     try:
         _run([*_installer(fresh), *REQUIREMENTS], {**os.environ, **certificates(), "TMPDIR": str(temporary)})
-        _run([sys.executable, "-c", "import matplotlib.font_manager"], _font_environment(fresh))
+        _run([sys.executable, "-P", "-c", "import matplotlib.font_manager"], _font_environment(fresh))
         fresh.chmod(0o755)
         fresh.rename(site)
     except (PackagesMissing, OSError):
@@ -157,7 +157,18 @@ def _installer(target: Path) -> list[str]:
     options = ["--quiet", "--only-binary", ":all:", "--target", str(target)]
     # Not importlib.util.find_spec: the finder that setuptools installs warns of distutils when it looks for pip.
     if PathFinder.find_spec("pip"):
-        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "install", *options]
+        return [
+            sys.executable,
+            "-P",
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--no-input",
+            "--retries",
+            "1",
+            "install",
+            *options,
+        ]
     beside = Path(sys.executable).with_name("uv")
     program = str(beside) if beside.exists() else "uv"
     return [program, "pip", "install", "--python", sys.executable, *configured_indexes().options(), *options]

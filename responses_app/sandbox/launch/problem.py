@@ -120,7 +120,7 @@ def forbidding_part(facts: MachineFacts, message: str) -> str:
 
 
 def _trial_problem(facts: MachineFacts) -> str | None:
-    command = [sys.executable, "-m", "responses_app.sandbox.launch.trial"]
+    command = [sys.executable, "-P", "-m", "responses_app.sandbox.launch.trial"]
     try:
         done = subprocess.run(
             command,

@@ -8,5 +8,5 @@ from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.launch import launcher
 
 if __name__ == "__main__":
-    command = [sys.executable, "-m", "responses_app.sandbox.launch.probe"]
+    command = [sys.executable, "-P", "-m", "responses_app.sandbox.launch.probe"]
     launcher.become(bubblewrap.find_bubblewrap(), launcher.folders(), command)

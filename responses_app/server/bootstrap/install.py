@@ -82,7 +82,7 @@ class Installer:
         for program in (str(installed_uv), shutil.which("uv")):
             if program is not None and uv_version(program) >= MINIMUM_UV:
                 return [program, *_cache_options()]
-        pip = [self._python, "-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check"]
+        pip = [self._python, "-P", "-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check"]
         self._run("Installing uv", [*pip, "--require-hashes", "-r", str(self.root / "requirements-uv.txt")], out)
         return [str(installed_uv), *_cache_options()]
 

@@ -97,7 +97,7 @@ def _try_start() -> subprocess.Popen[bytes] | None:
 
 def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", __name__],
+        [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(ROOT), PARENT: str(os.getpid())},
         # Ctrl-C must reach the server only.

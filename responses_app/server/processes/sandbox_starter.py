@@ -63,7 +63,7 @@ class _Starter:
     def __init__(self, data_dir: Path, arguments: Sequence[str], name: str) -> None:
         make_folder(data_dir)
         self._listening = unix_socket.listen(data_dir / name)
-        self._command = [sys.executable, "-m", launcher.__name__, "--folder", str(data_dir / packages.FOLDER), *arguments]
+        self._command = [sys.executable, "-P", "-m", launcher.__name__, "--folder", str(data_dir / packages.FOLDER), *arguments]
         self._path = data_dir / name
         self._woken, self._wake = socket.socketpair()
         self._process: subprocess.Popen[bytes] | None = None

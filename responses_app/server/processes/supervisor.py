@@ -27,6 +27,7 @@ from responses_app.server.postgres.watchdog import watch
 from responses_app.server.processes import web_process
 from responses_app.server.supervision.child import ChildProcess
 from responses_app.server.supervision.supervised import SupervisedProcess
+from responses_app.utils.imports import SAFE_PATH
 from responses_app.utils.log_format import log_to_stderr
 
 logger = logging.getLogger("responses.serve")
@@ -238,7 +239,9 @@ class Supervisor:
 
 def _worker(entry: str) -> ChildProcess:
     name, _, source = entry.partition("=")
-    return ChildProcess([sys.executable, "-m", program.__name__, "--model", source, "--name", name, "--socket"], mute=True)
+    return ChildProcess(
+        [sys.executable, *SAFE_PATH, "-m", program.__name__, "--model", source, "--name", name, "--socket"], mute=True
+    )
 
 
 def _count(webs: int) -> str:

@@ -16,12 +16,13 @@ from responses_app.server.cli.banner import model_lines
 from responses_app.server.processes import startup
 from responses_app.server.supervision.child import PARENT, notify_ready
 from responses_app.server.supervision.process_tree import die_with_parent
+from responses_app.utils.imports import SAFE_PATH
 
 
 def command(number: int, listening: int, drain: float, log: Path) -> list[str]:
     """Return the command line of a web process."""
     what = ["--number", str(number), "--listening", str(listening), "--drain", str(drain), "--log", str(log)]
-    return [sys.executable, "-m", __name__, *what]
+    return [sys.executable, *SAFE_PATH, "-m", __name__, *what]
 
 
 def main(argv: Sequence[str]) -> int:

@@ -16,6 +16,7 @@ from responses_app.installation.data_dir import ROOT
 from responses_app.server.postgres.account import Account, run_as
 from tests.support.server import closed_folders as closed
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 
 NOBODY = Account(65534, 65534)
 # The interpreter may lie in a folder of root's: the right to walk there changes nothing of what is tested.
@@ -64,6 +65,18 @@ def test_server_runs_in_a_closed_checkout(checkout: Path, tape: str) -> None:
     assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
 
 
+def test_modules_in_the_current_folder_are_not_imported(tmp_path: Path, tape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "own work"
+    (folder / "responses_app").mkdir(parents=True)
+    for name in ("responses_app/__init__", "types", "logging", "json", "django", "numpy"):
+        (folder / f"{name}.py").write_text("raise AssertionError(__file__)\n")
+    monkeypatch.chdir(folder)
+    with Server(tmp_path / "data", "--web", "2", "--engine", tape) as server:
+        assert server.ready().ask(text={"format": {"type": "json_object"}}, input="JSON").status_code == 200
+        wait_until(lambda: "this host archives" in server.output)
+        assert "AssertionError" not in server.output
+
+
 def test_manage_py_serve_installs_nothing_and_names_the_difference(checkout: Path) -> None:
     lock = checkout / "uv.lock"
     lock.write_text(re.sub(r'(?<=^name = "django"\nversion = ")[^"]+', "4.0.9", lock.read_text(), flags=re.MULTILINE))
@@ -109,7 +122,7 @@ def test_environment_is_in_the_data_folder_if_the_checkout_is_read_only(open_fol
     assert f"{checkout} cannot be written to; set RESPONSES_DATA_DIR" in refused.stderr
     done = serve(RESPONSES_DATA_DIR=str(data))
     assert f"Making a virtual environment in {data}/.venv" in done.stderr
-    assert done.stdout.split(" -m ")[0] == f"{data}/.venv/bin/python"
+    assert done.stdout.split(" -P ")[0] == f"{data}/.venv/bin/python"
     assert serve(RESPONSES_DATA_DIR=str(data)).stderr == ""
 
 
