@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
+import psutil
 import pytest
 
-from responses_app.sandbox.base import ContainerExpired, SandboxError, WorkFile
+from responses_app.sandbox.base import ContainerExpired, SandboxEnded, SandboxError, WorkFile
 from responses_app.sandbox.client import SandboxClient
-from tests.support.sandbox.runner import Runner
+from responses_app.sandbox.launch.launcher import RUNNER
+from tests.support.sandbox.runner import Runner, runner
 
 # Sends a message with an impossible length in place of the interpreter.
 DISTURBING = """
@@ -167,3 +170,22 @@ def test_invalid_containers_are_refused(sandbox: Runner, container_id: str, memo
 def test_half_of_a_character_in_a_result_is_a_question_mark(sandbox: Runner, code: str) -> None:
     (result,) = sandbox.run("half", code)
     assert f"{result.value}{result.error}{result.logs}".replace("None", "").strip().endswith("cut to ?")
+
+
+def test_terminated_runner_ends_soon_with_the_code_that_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with runner(tmp_path) as started:
+
+        async def work(client: SandboxClient) -> None:
+            await client.create("endless")
+            printed = asyncio.Event()
+            run = asyncio.create_task(client.run("endless", "print(1)\nwhile True: pass", lambda *_: printed.set()))
+            await printed.wait()
+            processes = psutil.Process(started.process.pid).children(recursive=True)
+            # Those of bubblewrap have the name among their arguments too.
+            next(process for process in processes if "python" in process.name() and RUNNER in process.cmdline()).terminate()
+            with pytest.raises(SandboxEnded):
+                await asyncio.wait_for(run, 30)
+
+        started.use(work)
+        started.process.wait(30)
+    assert "Traceback" not in capfd.readouterr().err

@@ -22,6 +22,8 @@ logger = logging.getLogger("responses.sandbox")
 
 # Seconds after which a task goes on that has failed, for example without descriptors for /proc.
 RESTART_AFTER_S = 1.0
+# Seconds that running code may take after SIGTERM: calls that come meanwhile wait for the next runner.
+STOP_LIMIT_S = 3
 
 
 async def serve(listening: socket.socket, options: RunnerOptions, ready: int) -> None:
@@ -29,7 +31,15 @@ async def serve(listening: socket.socket, options: RunnerOptions, ready: int) ->
     bwrap = bubblewrap.find_bubblewrap()
     containers = ContainerRegistry(Path(bubblewrap.WORK), bwrap, options)
     application = RunnerApp(containers, SingleRuns(bwrap, options), options).application()
-    config = uvicorn.Config(application, loop="asyncio", http="h11", lifespan="off", log_level="warning", access_log=False)
+    config = uvicorn.Config(
+        application,
+        loop="asyncio",
+        http="h11",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=STOP_LIMIT_S,
+    )
     endless = (containers.watch_memory, containers.expire_regularly)
     tasks = [asyncio.ensure_future(restart_after_errors(work, RESTART_AFTER_S, logger)) for work in endless]
     if ready >= 0:
