@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from django.conf import settings
@@ -140,13 +141,19 @@ EMPTY: tuple[object, ...] = (None, False, 0, [], {})
 
 
 def parse_request(
-    raw: dict[str, Any], key: ApiKey, *, has_default: bool = True, request_id: str = "", any_schema: bool = False
+    raw: dict[str, Any],
+    key: ApiKey,
+    *,
+    has_default: bool = True,
+    request_id: str = "",
+    any_schema: bool = False,
+    other_fields: Mapping[str, Any] = MappingProxyType({}),
 ) -> CreateRequest:
     """Validate the body and return a `CreateRequest`. Null means absent in every optional field. Raises InvalidRequest.
 
     With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL. `request_id` is the `x-request-id` of the answer.
     With `any_schema`, tools with `strict` need not follow the rules of strict mode. Those of the pages need not either: they
-    repeat tools of every API format.
+    repeat tools of every API format. `other_fields` are fields of the `CreateRequest` that a body of Responses cannot have.
     """
     _refuse(raw)
     rerun = _rerun(raw, key)
@@ -159,7 +166,7 @@ def parse_request(
     _include(body.include or [])
     parse_metadata(body.metadata)
     _prewarm(body.prompt_cache_options)
-    created = _order(body, key, request_id, any_schema=any_schema or key.pk is None)
+    created = _order(body, key, request_id, other_fields, any_schema=any_schema or key.pk is None)
     if rerun is None:
         return created
     recorded, asks = rerun.tools == "recorded", rerun.tools == "ask"
@@ -175,7 +182,9 @@ def _rerun(raw: Mapping[str, Any], key: ApiKey) -> RerunOptions | None:
     return validate(RerunOptions, raw[RERUN], (RERUN,))
 
 
-def _order(body: CreateResponse, key: ApiKey, request_id: str, *, any_schema: bool) -> CreateRequest:
+def _order(
+    body: CreateResponse, key: ApiKey, request_id: str, other_fields: Mapping[str, Any], *, any_schema: bool
+) -> CreateRequest:
     offered = tools.read_of_any_schema(body.tools) if any_schema else tools.read(body.tools)
     conversation = parse_conversation(body.conversation)
     _check_context(body, conversation)
@@ -212,7 +221,7 @@ def _order(body: CreateResponse, key: ApiKey, request_id: str, *, any_schema: bo
         metadata=body.metadata or {},
         cache_key=body.prompt_cache_key,
         echo=_echo(body),
-        **_sampling(body),
+        **{**_sampling(body), **other_fields},
     )
 
 

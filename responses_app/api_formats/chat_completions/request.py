@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -23,7 +23,6 @@ from responses_app.api_formats.chat_completions.schema import (
     ChatResponseFormat,
     CustomChoice,
     FunctionChoice,
-    TemplateOptions,
 )
 from responses_app.api_formats.client_body import dump_client_body
 from responses_app.api_formats.paths import RequestPaths
@@ -133,28 +132,27 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "") -> Cha
     fields = _fields(body, effort)
     paths.tools = [
         SEARCH if tool["type"] == "web_search" else f"tools[{index}].{tool['type']}"
-        for index, tool in enumerate(fields["tools"])
+        for index, tool in enumerate(fields["tools"] or ())
     ]
+    fields |= {"input": items, "store": bool(body.store) or settings.RESPONSES_STORE_API_FORMATS}
+    other_fields = {
+        "api_format": ApiFormat.CHAT_COMPLETIONS.value,
+        "client_body": dump_client_body(raw),
+        "max_output_tokens": body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens,
+    }
     with paths.translated():
-        order = create_response.parse_request({**fields, "input": items}, key, request_id=request_id)
-    limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
-    stored = bool(body.store) or settings.RESPONSES_STORE_API_FORMATS
-    order = replace(
-        order,
-        api_format=ApiFormat.CHAT_COMPLETIONS.value,
-        client_body=dump_client_body(raw),
-        store=stored,
-        max_output_tokens=limit,
-    )
+        order = create_response.parse_request(fields, key, request_id=request_id, other_fields=other_fields)
     return ChatRequest(order, bool(body.stream_options and body.stream_options.include_usage), paths)
 
 
 def _effort(body: ChatCompletionRequest) -> tuple[str | None, str]:
     """Return the effort, and the parameter that sets the effort: `chat_template_kwargs` if there is no `reasoning_effort`."""
-    options = body.chat_template_kwargs or TemplateOptions()
-    thinks = options.thinking if options.enable_thinking is None else options.enable_thinking
-    if thinks is None or body.reasoning_effort is not None:
+    options = body.chat_template_kwargs
+    if options is None or body.reasoning_effort is not None:
         return body.reasoning_effort, "reasoning_effort"
+    thinks = options.thinking if options.enable_thinking is None else options.enable_thinking
+    if thinks is None:
+        return None, "reasoning_effort"
     served = find(body.model or settings.RESPONSES_DEFAULT_MODEL)
     # A model that does not reason has no efforts.
     effort = ("medium" if thinks else "none") if served is not None and served.efforts else None
@@ -171,14 +169,16 @@ def _fields(body: ChatCompletionRequest, effort: str | None) -> dict[str, Any]:
         fields["stream_options"] = {"include_obfuscation": body.stream_options.include_obfuscation}
     if effort is not None:
         fields["reasoning"] = {"effort": effort}
-    fields["text"] = {"format": _format(body.response_format), "verbosity": body.verbosity}
+    if body.response_format is not None or body.verbosity is not None:
+        fields["text"] = {"format": _format(body.response_format), "verbosity": body.verbosity}
     if body.logprobs:
         fields |= {"include": [create_response.LOGPROBS], "top_logprobs": body.top_logprobs}
     elif body.top_logprobs is not None:
         raise InvalidRequest("'top_logprobs' needs 'logprobs' to be true.", param="top_logprobs", code="invalid_value")
-    fields["tools"] = [_tool(one, ("tools", index)) for index, one in enumerate(body.tools or ())]
+    tools = [_tool(one, ("tools", index)) for index, one in enumerate(body.tools or ())]
     if body.web_search_options is not None:
-        fields["tools"].append({"type": "web_search", **_search_options(body.web_search_options.model_dump(exclude_none=True))})
+        tools.append({"type": "web_search", **_search_options(body.web_search_options.model_dump(exclude_none=True))})
+    fields["tools"] = tools or None
     fields["tool_choice"] = _choice(body.tool_choice, ("tool_choice",))
     return fields
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -132,18 +132,16 @@ def parse_request(raw: dict[str, Any], key: ApiKey, request_id: str = "", *, nee
     paths.items, paths.parts = inputs.paths, inputs.parts
     with paths.translated():
         order = create_response.parse_request(
-            {**_fields(body, effort, entries), "tools": tools, "input": inputs.items},
+            {**_fields(body, effort, entries), "tools": tools or None, "input": inputs.items},
             key,
             request_id=request_id,
             any_schema=True,
+            other_fields={
+                "api_format": ApiFormat.MESSAGES.value,
+                "client_body": dump_client_body(raw),
+                "max_output_tokens": body.max_tokens,
+            },
         )
-    order = replace(
-        order,
-        api_format=ApiFormat.MESSAGES.value,
-        client_body=dump_client_body(raw),
-        store=settings.RESPONSES_STORE_API_FORMATS,
-        max_output_tokens=body.max_tokens,
-    )
     shows = body.thinking is not None and body.thinking.type != "disabled"
     return ParsedMessages(order, shows, paths)
 
@@ -162,6 +160,7 @@ def _fields(body: MessagesRequest, effort: str | None, entries: Sequence[Entry])
     output, choice = _output_format(body), body.tool_choice
     fields: dict[str, Any] = {
         "model": body.model,
+        "store": settings.RESPONSES_STORE_API_FORMATS,
         "stream": body.stream,
         "stop": body.stop_sequences or None,
         "temperature": body.temperature,
