@@ -318,6 +318,31 @@ def test_a_message_that_did_not_arrive_is_sent_again_by_the_person_or_in_the_fie
         visitor.errors.seen.clear()
 
 
+def test_first_message_stays_while_the_server_is_away(visitor: Visitor) -> None:
+    page = visitor.page
+    page.wait_for_load_state("networkidle")
+    # Not even the modules that send can be fetched.
+    page.context.set_offline(True)
+    visitor.press_enter("greetings")
+    notice = page.get_by_text("Can’t reach the server. Try again.")
+    expect(notice).to_be_visible()
+    expect(visitor.field).to_have_value("greetings")
+    page.context.set_offline(False)
+    visitor.field.press("Enter")
+    expect(visitor.last).to_contain_text("Hello there!")
+    expect(notice).to_be_hidden()
+    expect(visitor.answers).to_have_count(1)
+    # Another module.
+    visitor.wait_for_end()
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Edit message").click()
+    expect(notice).to_be_visible()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Edit message").click()
+    expect(page.get_by_label("Edited message")).to_be_focused()
+    visitor.errors.seen.clear()
+
+
 def refuse(visitor: Visitor, status: int, times: int = 1000, **headers: str) -> list[str]:
     """Refuse the next messages with `headers`. Return the list to which the idempotency key of each message is added."""
     keys: list[str] = []

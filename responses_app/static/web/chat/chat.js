@@ -17,7 +17,7 @@ class Chat {
     this.note = root.querySelector(".note");
     const form = root.querySelector("form.composer");
     this.settings = new Settings(form);
-    this.composer = new Composer(form, { send: (text, attached) => this.sendMessage(text, attached), stop: () => this.stop() });
+    this.composer = new Composer(form, { load: () => Promise.all([import("./send.js"), import("./run.js")]), send: (text, attached) => this.sendMessage(text, attached), stop: () => this.stop() });
     this.liveRegion = new LiveRegion(root.querySelector("[role=status]"));
     this.threads = new Threads(document.getElementById("threads"));
     root.querySelector(".examples")?.addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.actions.example(target));
@@ -130,6 +130,8 @@ const root = document.getElementById("chat");
 // The composer cannot measure a hidden field.
 root.hidden = false;
 const chat = new Chat(root);
+// A module that could not be fetched.
+addEventListener("unhandledrejection", ({ reason }) => /module/i.test(reason?.message) && (chat.composer.notice.textContent = "Can’t reach the server. Try again."));
 // The link to the main content is a step too.
 addEventListener("popstate", () => location.hash || location.reload());
 if (root.dataset.open) chat.open(root.dataset.open);

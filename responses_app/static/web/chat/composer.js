@@ -3,7 +3,7 @@ const MAX_HEIGHT_PX = 240;
 const WAIT = "Wait for the answer, or stop it.";
 
 export class Composer {
-  // `actions`: send(text, attached parts), stop().
+  // `actions`: load() what sends, send(text, attached parts), stop().
   constructor(form, actions) {
     this.form = form;
     this.field = form.elements.text;
@@ -78,8 +78,10 @@ export class Composer {
     this.field.style.height = `${Math.min(this.field.scrollHeight + 2, MAX_HEIGHT_PX)}px`;
   }
 
-  submit(event) {
+  async submit(event) {
     event.preventDefault();
+    // Without a connection the text stays.
+    await this.actions.load();
     const text = this.field.value.trim();
     if (this.busy) this.notice.textContent = WAIT;
     if (this.busy || this.sendButton.disabled || !(text || this.pending || !this.attachments.isEmpty)) return;
