@@ -126,6 +126,22 @@ def test_environment_is_in_the_data_folder_if_the_checkout_is_read_only(open_fol
     assert serve(RESPONSES_DATA_DIR=str(data)).stderr == ""
 
 
+@pytest.mark.parametrize("program", ["serve", "test"])
+def test_environment_whose_python_is_gone_is_refused_with_a_sentence(open_folder: Path, program: str) -> None:
+    (open_folder / "bin").mkdir()
+    (open_folder / ".venv" / "bin").mkdir(parents=True)
+    for name in (program, ".python"):
+        shutil.copy2(ROOT / "bin" / name, open_folder / "bin" / name)
+    (open_folder / ".venv" / ".made").touch()
+    (open_folder / ".venv" / "bin" / "python").symlink_to(open_folder / "removed" / "python3")
+    done = subprocess.run(
+        [str(open_folder / "bin" / program), "--help"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 1
+    assert f"{program}: this account cannot run {open_folder}/.venv/bin/python" in done.stderr
+    assert f"Remove {open_folder}/.venv, and the next start makes it again" in done.stderr
+
+
 @pytest.mark.skipif(not IS_ROOT, reason="needs root to become somebody else")
 def test_an_ordinary_user_serves_from_a_checkout_that_cannot_be_written_to(open_folder: Path, tape: str) -> None:
     """With an environment that root has installed, and the data in the user's own folder."""
