@@ -7,21 +7,27 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from responses_app.installation.missing_modules import missing_module_problem
+
 # Commands that read the data folder alone; `restore` writes the key of the backup.
 MAKE_NO_KEY: Final = ("check", "diffsettings", "doctor", "help", "restore")
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run a command of Django or of this server. Exit with a sentence for wrong settings and for an unusable database."""
+    """Run a command of Django or of this server. Exit with a sentence for wrong settings, an unusable database and another Python."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     argv = sys.argv if argv is None else argv
-    from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
-    from django.db import DatabaseError
-
     try:
+        from django.core.exceptions import ImproperlyConfigured
+        from django.core.management import execute_from_command_line
+        from django.db import DatabaseError
+
         execute_from_command_line(argv)
         sys.stdout.flush()
+    except ModuleNotFoundError as error:
+        if (problem := missing_module_problem(error)) is None:
+            raise
+        _exit(argv, problem)
     except ImproperlyConfigured as error:
         _exit(argv, str(error))
     except BrokenPipeError:

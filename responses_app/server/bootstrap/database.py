@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from responses_app.installation.missing_modules import missing_module_problem
 from responses_app.server.bootstrap.errors import CannotStart
 from responses_app.server.bootstrap.progress import Progress
 
@@ -33,6 +34,10 @@ def check_settings() -> list[str]:
 
         models_from_settings()
         return [*describe_unknown(os.environ), *describe_doubtful_values()]
+    except ModuleNotFoundError as error:
+        if (problem := missing_module_problem(error)) is None:
+            raise
+        raise CannotStart(problem) from error
     except (ImproperlyConfigured, OSError) as error:
         raise CannotStart(str(error)) from error
 
