@@ -37,7 +37,18 @@ def check_installed(root: Path = ROOT, folders: Sequence[str] = sys.path) -> Non
     if differences := list(_differences(root, _installed(folders))):
         named, more = ", ".join(differences[:MAX_NAMED]), len(differences) - MAX_NAMED
         counted = f" and {more} more" if more > 0 else ""
-        raise OtherPackages(f"the installed packages differ from uv.lock: {named}{counted}. {COMMANDS}.")
+        raise OtherPackages(
+            f"the installed packages differ from uv.lock: {named}{counted}. {_foreign_packages(folders) or COMMANDS}."
+        )
+
+
+def _foreign_packages(folders: Sequence[str]) -> str:
+    """Return the remedy for packages in folders of PYTHONPATH, which come before those of the environment."""
+    named = [
+        folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder in folders and Path(folder) != ROOT
+    ]
+    foreign = [folder for folder in named if any(Path(folder).glob("*.dist-info"))]
+    return f"PYTHONPATH names other packages ({', '.join(foreign)}): unset it" if foreign else ""
 
 
 def describe_missing_package(model: str, module: str) -> str:

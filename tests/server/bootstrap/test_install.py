@@ -300,6 +300,20 @@ def test_nothing_is_installed_while_a_server_of_the_environment_runs(root: Path,
     assert packages(prefix) == {"example-server==2.0", "torch==2.0+cpu"}
 
 
+def test_packages_of_another_path_are_named(root: Path, prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(root, prefix)
+    (folder,) = map(str, prefix.glob("lib/python*/site-packages"))
+    other = tmp_path / "other"
+    (other / "example_server-0.9.dist-info").mkdir(parents=True)
+    (other / "example_server-0.9.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: example-server\nVersion: 0.9\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{root}:{other}")
+    message = rf"example-server is 0\.9 and must be 1\.0\. PYTHONPATH names other packages \({other}\): unset it"
+    with pytest.raises(OtherPackages, match=message):
+        check_installed(root, [str(root), str(other), folder])
+
+
 def test_differences_from_the_lock_are_named(root: Path, prefix: Path, index: PackageIndex) -> None:
     folders = [str(path) for path in prefix.glob("lib/python*/site-packages")]
     with pytest.raises(OtherPackages, match=r"differ from uv\.lock: example-server is not installed\. bin/serve installs"):
