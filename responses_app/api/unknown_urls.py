@@ -122,6 +122,8 @@ def _hint(path: str) -> str:
     """Return a sentence about the path below `/v1`, which begins with a slash."""
     if path.startswith("/v1/"):
         return " Leave out '/v1' at the end of the base URL of your client."
+    if path.startswith("//"):
+        return " Leave out the slash at the end of the base URL of your client."
     hint = _instead(path)
     return f" {hint}" if hint else ""
 

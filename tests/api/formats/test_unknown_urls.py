@@ -15,6 +15,7 @@ CASES = [
     ("POST", "/v1/completions", "Use '/v1/chat/completions' or '/v1/responses'."),
     ("POST", "/v1/embeddings", "This server computes no embeddings."),
     ("POST", "/v1/images/generations", "Models of this server write text alone."),
+    ("POST", "/v1//responses", "Leave out the slash at the end of the base URL of your client."),
     ("POST", "/v1/v1/messages", "Leave out '/v1' at the end of the base URL of your client."),
     ("POST", "/chat/completions", "The API is below '/v1': '/v1/chat/completions'. Add '/v1' to the base URL of your client."),
     ("POST", "/messages", "'/v1/messages'. Add '/v1' to the base URL of your client."),
