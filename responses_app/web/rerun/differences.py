@@ -24,6 +24,8 @@ MAX_WORDS: Final = 2_000
 MAX_TOKENS: Final = 2_000
 MAX_CALLS: Final = 20
 MAX_CELL_CHARS: Final = 600
+# Characters before the first difference of long values.
+CONTEXT_CHARS: Final = 80
 # Words on each side of a change; longer equal passages are shortened.
 CONTEXT_WORDS: Final = 24
 REQUEST_FIELDS: Final = (
@@ -76,8 +78,8 @@ def _request(original: Turn, run: Turn) -> list[tuple[str, str, str]]:
     first, second = original.steps[0].snapshot, run.steps[0].snapshot
     names = [name for name in REQUEST_FIELDS if first.get(name) != second.get(name)]
     inputs = _input_text(original), _input_text(run)
-    changed_input = [("input", _cell(inputs[0]), _cell(inputs[1]))] if inputs[0] != inputs[1] else []
-    return [*((name, _cell(first.get(name)), _cell(second.get(name))) for name in names), *changed_input]
+    changed_input = [("input", *_cells(*inputs))] if inputs[0] != inputs[1] else []
+    return [*((name, *_cells(first.get(name), second.get(name))) for name in names), *changed_input]
 
 
 def _input_text(turn: Turn) -> str:
@@ -86,9 +88,24 @@ def _input_text(turn: Turn) -> str:
     return "\n".join(only_text(item) or json.dumps(item, ensure_ascii=False) for item in items)
 
 
-def _cell(value: Any) -> str:
-    text = value if isinstance(value, str) else hide_url_queries(json.dumps(value, ensure_ascii=False))
-    return visible(text[:MAX_CELL_CHARS])
+def _cells(*values: Any) -> tuple[str, str]:
+    """Return the texts of two values. Of long texts with the same beginning these are the parts around the first difference."""
+    first, second = (_cell_text(value) for value in values)
+    if max(len(first), len(second)) <= MAX_CELL_CHARS:
+        return visible(first), visible(second)
+    pairs = enumerate(zip(first, second, strict=False))
+    shared = next((place for place, (a, b) in pairs if a != b), min(len(first), len(second)))
+    start = max(shared - CONTEXT_CHARS, 0)
+    return _cut(first, start), _cut(second, start)
+
+
+def _cell_text(value: Any) -> str:
+    return value if isinstance(value, str) else hide_url_queries(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + MAX_CELL_CHARS
+    return f"{'…' if start else ''}{visible(text[start:end])}{'…' if len(text) > end else ''}"
 
 
 def _text(turn: Turn) -> str:

@@ -28,6 +28,7 @@ def search(query: str) -> str:
     return f"<|channel|>analysis to=browser.search code<|message|>{json.dumps({'query': query})}<|call|>"
 
 
+SAY_THAT = {"role": "user", "content": "Say that"}
 SLOW = f"# A heading\n\n{HELD}"
 # Generated texts by message; the texts of a message are used in turn.
 TEXTS = {
@@ -108,6 +109,19 @@ def test_edited_request_runs_beside_the_original_and_a_reload_shows_the_same(cha
     page.locator(".properties").get_by_role("link", name=f"{uid[:8]}…{uid[-6:]}").click()
     expect(page).to_have_url(f"{chat_server.url}/responses/{uid}")
     expect(page.locator(".properties")).to_contain_text("Reruns")
+
+
+def test_change_at_the_end_of_a_long_message_is_seen(chat_server: Server, page: Page) -> None:
+    note = "A long note. " * 100
+    uid = chat_server.ask(model="tools", input=[{"role": "user", "content": f"{note}red"}, SAY_THAT]).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}/rerun")
+    item = page.locator("details.item").first
+    item.locator("summary").click()
+    item.get_by_role("textbox").fill(f"{note}blue")
+    run(page)
+    cell = column(page, "Run 1").locator(".differences").get_by_role("row", name="input")
+    expect(cell.locator("del")).to_contain_text("A long note. red")
+    expect(cell.locator("ins")).to_contain_text("A long note. blue")
 
 
 def test_edits_that_were_not_run_come_back_until_they_run_or_are_discarded(chat_server: Server, page: Page) -> None:
