@@ -487,6 +487,11 @@ def test_the_latest_items_have_editors_and_the_others_are_sent_as_they_are(chat_
     page.get_by_role("button", name="Show more").click()
     expect(page.get_by_text("50 earlier items, sent as they are.")).to_be_visible()
     expect(items.first.locator("summary")).to_be_focused()
+    # No edit.
+    page.reload()
+    expect(items).to_have_count(100)
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+    page.get_by_role("button", name="Show more").click()
     expect(items.first).to_contain_text("User: Note 50")
     items.first.locator("summary").press("Enter")
     items.first.get_by_role("textbox").fill("Another note")

@@ -25,7 +25,7 @@ export async function load(editors) {
   const [first] = editors.items;
   for (const item of context.items) {
     const element = editors.add(item);
-    element.open = false;
+    Object.assign(element, { open: false }).dataset.loaded = "";
     if (first) first.before(element);
   }
   editors.note.textContent = "";

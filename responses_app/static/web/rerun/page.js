@@ -26,7 +26,9 @@ class RerunPage {
     const edits = (act) => import("./edits.js").then((module) => module[act](this));
     if (sessionStorage[location.pathname]) edits("restore");
     root.addEventListener("input", ({ target }) => target.closest(".editors, .variant") && edits("save"));
-    new MutationObserver(() => edits("save")).observe(this.editors.list, { childList: true });
+    // Earlier items that are shown are no edit.
+    const isEdit = (item) => item.matches?.("details") && !(item.isConnected && "loaded" in item.dataset);
+    new MutationObserver((changes) => changes.some(({ addedNodes, removedNodes }) => [...addedNodes, ...removedNodes].some(isEdit)) && edits("save")).observe(this.editors.list, { childList: true });
   }
 
   get mode() {
