@@ -74,6 +74,16 @@ class RepeatLookupsTest(TransactionTestCase):
             # The query of a thread, for requests inside of a transaction.
             self.assertEqual(await sync_to_async(repeats.find)(list(expected)), list(expected.values()))
 
+    async def test_the_statement_is_planned_once(self) -> None:
+        async with self.lookups() as lookups:
+            for number in range(7):
+                await lookups.find(f"b{number}")
+            link = lookups._connection._connection
+            assert link is not None
+            link.pgconn.exit_pipeline_mode()
+            row = link.execute("SELECT generic_plans, custom_plans FROM pg_prepared_statements").fetchone()
+            self.assertEqual(row, (7, 0))
+
     async def test_a_lost_connection_is_replaced(self) -> None:
         key = await sync_to_async(add)("kold", 5000)
         async with self.lookups() as lookups:
