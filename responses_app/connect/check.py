@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
@@ -121,15 +123,26 @@ def _request(method: str, url: str, key: str, body: Mapping[str, Any] | None = N
             f"{url} is no address of a server: {error}. It must look like http://127.0.0.1:8000."
         ) from error
     except httpx2.TimeoutException as error:
-        raise ConnectionProblem(f"The server did not answer {method} {url} in time.") from error
+        raise ConnectionProblem(f"The server did not answer {method} {url} in time.{_proxy_hint(url)}") from error
     except httpx2.HTTPError as error:
-        message = f"No server answers at {url}: {error}. Start it with {SERVE}, or name its address with --url."
+        remedy = _proxy_hint(url) or f" Start it with {SERVE}, or name its address with --url."
+        message = f"No server answers at {url}: {error}.{remedy}"
         raise ConnectionProblem(message) from error
     if response.status_code == 401:
         raise UnknownKey(f"The server at {url} does not know the key: does this command use the server's database?")
     if response.status_code >= 400:
-        raise ConnectionProblem(f"{method} {url} was answered {response.status_code}: {_error(response)}")
+        hint = "" if "x-request-id" in response.headers else _proxy_hint(url)
+        raise ConnectionProblem(f"{method} {url} was answered {response.status_code}: {_error(response)}{hint}")
     return response
+
+
+def _proxy_hint(url: str) -> str:
+    """Return the remedy for a proxy that the environment names for `url`, or an empty text."""
+    parts, proxies = urlsplit(url), getproxies()
+    if not (proxies.get(parts.scheme) or proxies.get("all")) or proxy_bypass(parts.netloc):
+        return ""
+    variable = f"{parts.scheme}_proxy".upper() if proxies.get(parts.scheme) else "ALL_PROXY"
+    return f" The request went to the proxy of {variable}: if the server needs none, add {parts.hostname} to NO_PROXY, also for clients."
 
 
 def _json(response: httpx2.Response) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def check_installed(root: Path = ROOT, folders: Sequence[str] = sys.path) -> Non
 
 
 def _foreign_packages(folders: Sequence[str]) -> str:
-    """Return the remedy for packages in folders of PYTHONPATH, which come before those of the environment."""
+    """Return the remedy for packages in folders of PYTHONPATH, or an empty text without such folders."""
     named = [
         folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder in folders and Path(folder) != ROOT
     ]

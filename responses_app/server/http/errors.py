@@ -75,7 +75,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
     # Head
 
     def dataReceived(self, data: bytes) -> None:
-        """Refuse a TLS handshake at once: no line ends in it, so that the client would wait (overrides Twisted)."""
+        """Refuse a TLS handshake at once, without a wait for the end of a line (overrides Twisted)."""
         if data.startswith(TLS_HANDSHAKE) and not self.requests:
             peer = getattr(self.transport.getPeer(), "host", "")
             logger.info("the client %s sent a TLS handshake to this port, which has no TLS: use http:// in its URL", peer)

@@ -112,6 +112,18 @@ def test_connect_refuses_with_a_sentence(shared: Server, tmp_path: Path) -> None
     assert (tmp_path / ".codex" / "config.toml").read_text() == "model = "
 
 
+def test_connect_names_a_proxy_that_does_not_reach_the_server(
+    shared: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    refused = refusal(shared.key, tmp_path, "zed", "--url", shared.url)
+    assert "The request went to the proxy of HTTP_PROXY: if the server needs none, add 127.0.0.1 to NO_PROXY" in refused
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert "The model answered" in connect_with_key(shared.key, tmp_path, "zed", "--url", shared.url)
+
+
 @pytest.mark.parametrize("agent", ["claude-code", "continue", "aider", "open-webui"])
 def test_clients_of_other_formats_are_checked_in_their_format(shared: Server, tmp_path: Path, agent: str) -> None:
     printed = connect_with_key(shared.key, tmp_path, agent, "--url", shared.url, "--write")
