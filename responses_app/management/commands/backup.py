@@ -29,7 +29,7 @@ class Command(DatabaseCommand):
     def handle(self, *_args: Any, folder: Path, **_options: Any) -> None:
         """Run the command."""
         try:
-            with embedded.database(needs_stopped_server=False):
+            with embedded.exit_on_signals(), embedded.database(needs_stopped_server=False):
                 manifest = write_backup(folder.resolve())
                 audit_log.record(audit_log.command(), "backup", str(folder.resolve()))
         except psycopg.errors.UndefinedTable as error:

@@ -43,7 +43,7 @@ class Command(DatabaseCommand):
                 if problem := restoring.secret_key_problem(folder, manifest):
                     self.stderr.write(f"WARNING: {problem}")
                 return
-            with embedded.database(needs_stopped_server=True):
+            with embedded.exit_on_signals(), embedded.database(needs_stopped_server=True):
                 rows = restoring.restore(folder, manifest, overwrite=overwrite)
         except psycopg.Error as error:
             raise CommandError(describe_driver_error(error)) from error

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 
 from django.db import connection
 
+from responses_app.engines import orphan_guard
 from responses_app.installation import data_dir
 from responses_app.installation.database_url import default_url
 from responses_app.server.backup.manifest import BackupError
@@ -38,6 +43,9 @@ def database(*, needs_stopped_server: bool) -> Iterator[None]:
     except data_dir.UnusableFolder as error:
         raise BackupError(f"{error}.") from None
     try:
+        # A command that is killed leaves no Postgres, with which neither the next command nor the server would start.
+        orphan_guard.kill_orphans(folder)
+        orphan_guard.guard_children(folder)
         with Postgres(folder):
             yield
             _close_connections()
@@ -46,6 +54,24 @@ def database(*, needs_stopped_server: bool) -> Iterator[None]:
     finally:
         with suppress(OSError):
             os.close(held)
+
+
+@contextmanager
+def exit_on_signals() -> Iterator[None]:
+    """Raise SystemExit at SIGTERM and SIGHUP during the context, so that the command cleans up."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _exit) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _exit(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _close_connections() -> None:

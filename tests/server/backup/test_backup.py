@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ from responses_app.server.backup.manifest import DUMP, NAME, BackupError, Manife
 from tests.support import plain_http
 from tests.support.server.requests import call, create, retrieve
 from tests.support.server.serve_command import EmptyServer, Server
+from tests.support.waiting import wait_until
 from tests.support.web.chat_visitor import tape
 
 
@@ -266,3 +268,19 @@ def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backu
         assert retrieve(restored, expected["response"])["status"] == "completed"
         page = plain_http.get(f"{restored.url}/health", timeout=180)
         assert page.status_code == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_backup_that_a_signal_ends_leaves_no_postgres(backup: Path, tmp_path: Path, number: int) -> None:
+    data, unfinished = tmp_path / "data", tmp_path / "unfinished"
+    done = manage(data, "restore", str(backup))
+    assert done.returncode == 0, done.stderr
+    environ = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    command = [sys.executable, str(ROOT / "manage.py"), "backup", str(unfinished)]
+    with subprocess.Popen(command, env={**environ, "RESPONSES_DATA_DIR": str(data)}) as process:
+        wait_until((unfinished / DUMP).exists)
+        process.send_signal(number)
+    assert unfinished.exists() == (number == signal.SIGKILL)
+    done = manage(data, "backup", str(tmp_path / "again"))
+    assert done.returncode == 0, done.stderr
+    assert manage(data, "restore", str(tmp_path / "again"), "--check").returncode == 0
