@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -11,6 +12,7 @@ import pytest
 from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.registry import open_engine
 from responses_app.engines.socket.client import SocketEngine
+from responses_app.installation.data_dir import ROOT
 from responses_app.runs.models import parse_models
 from responses_app.server.cli.model_specs import InvalidModelSpec
 from responses_app.server.engine_worker.program import KEY, read_key
@@ -78,3 +80,12 @@ def test_adapters_go_to_the_worker_and_are_models_of_the_web_processes(tmp_path:
     served = parse_models(f"mine={made.url}")
     assert list(served) == ["mine", "sql"]
     assert isinstance(served["mine"].engine, SocketEngine)
+
+
+@pytest.mark.parametrize(
+    ("file", "start"),
+    [("docs/operations/deploy.md", "http://:$engine@127.0.0.1:8001?"), ("compose.yaml", "http://engine:8000?")],
+)
+def test_documented_urls_of_workers_have_the_priority(file: str, start: str) -> None:
+    (query,) = [line.partition(start)[2] for line in (ROOT / file).read_text().splitlines() if start in line]
+    assert "priority=1" in re.split(r"[&\" ]", query), "the worker schedules by priority"
