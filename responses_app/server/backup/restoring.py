@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,21 +139,35 @@ def _restore_database(folder: Path, manifest: Manifest) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         contents, drop = Path(temporary, "contents"), Path(temporary, "drop.sql")
         contents.write_text("\n".join(entries) + "\n")
-        drop.write_text(_DROP_SQL)
+        drop.write_text(f"BEGIN;\n{_DROP_SQL}")
         reading: list[str | Path] = [programs.find_program("pg_restore", major), "--no-owner", "--no-acl", "--file=-"]
         reading += [f"--use-list={contents}", folder / DUMP]
-        writing: list[str | Path] = [programs.find_program("psql", major), "--no-psqlrc", "--quiet", "--single-transaction"]
+        writing: list[str | Path] = [programs.find_program("psql", major), "--no-psqlrc", "--quiet"]
         writing += ["--set=ON_ERROR_STOP=1", f"--dbname={conninfo}", "--output=/dev/null", f"--file={drop}", "--file=-"]
         with (
             tempfile.TemporaryFile("w+") as messages,
             subprocess.Popen(reading, stdout=subprocess.PIPE, stderr=messages) as reader,
+            subprocess.Popen(writing, stdin=subprocess.PIPE, stderr=messages, env=environ) as writer,
         ):
-            writer = subprocess.run(writing, stdin=reader.stdout, stderr=subprocess.PIPE, env=environ, text=True, check=False)
-            if reader.stdout is not None:
-                reader.stdout.close()
-            if reader.wait() or writer.returncode:
+            _copy_sql(reader, writer)
+            if reader.wait() or writer.wait():
                 messages.seek(0)
-                raise BackupError(programs.failure("restore of the database", messages.read() + writer.stderr))
+                raise BackupError(programs.failure("restore of the database", messages.read()))
+
+
+def _copy_sql(reader: subprocess.Popen[bytes], writer: subprocess.Popen[bytes]) -> None:
+    """Copy the output of `pg_restore` to `psql`, and commit if `pg_restore` has succeeded: its end alone ends the input of `psql` too."""
+    assert reader.stdout is not None  # noqa: S101 - pipes are set
+    assert writer.stdin is not None  # noqa: S101
+    try:
+        shutil.copyfileobj(reader.stdout, writer.stdin)
+        if reader.wait() == 0:
+            writer.stdin.write(b"COMMIT;\n")
+        writer.stdin.close()
+    except BrokenPipeError:  # An error has ended psql.
+        reader.stdout.close()
+        with suppress(BrokenPipeError):
+            writer.stdin.close()
 
 
 def _restore_secrets(folder: Path) -> None:

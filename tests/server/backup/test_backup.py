@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -17,7 +19,7 @@ import pytest
 
 from responses_app.installation.data_dir import ROOT
 from responses_app.installation.database_url import DATABASE, ROLE, default_url
-from responses_app.server.backup.manifest import DUMP, NAME, BackupError, Manifest
+from responses_app.server.backup.manifest import DUMP, NAME, BackupError, Manifest, describe
 from tests.support import plain_http
 from tests.support.server.requests import call, create, retrieve
 from tests.support.server.serve_command import EmptyServer, Server
@@ -225,6 +227,22 @@ def test_a_backup_is_restored_into_a_postgres_of_your_own_and_a_missing_data_fol
         assert ("Stop the server first" in done.stderr) == bool(code)
 
 
+def test_a_restore_that_fails_leaves_the_former_tables(server: Server, backup: Path, tmp_path: Path) -> None:
+    server.sql(f"CREATE DATABASE former OWNER {ROLE} TEMPLATE template0")
+    url = default_url(server.folder).replace(f"/{DATABASE}?", "/former?")
+    assert Server.run_manage(tmp_path / "data", "restore", str(backup), DATABASE_URL=url).returncode == 0
+    with psycopg.connect(url) as link:
+        link.execute("UPDATE responses_app_worker SET name = 'former', heartbeat_at = clock_timestamp() - interval '1 hour'")
+    cut = shutil.copytree(backup, tmp_path / "cut")
+    os.truncate(cut / DUMP, (cut / DUMP).stat().st_size - 8)
+    manifest = Manifest.read(cut)
+    replace(manifest, files=[describe(cut, cut / file.path) for file in manifest.files]).write(cut)
+    done = Server.run_manage(tmp_path / "data", "restore", str(cut), "--overwrite", DATABASE_URL=url)
+    assert "restore of the database failed" in done.stderr
+    with psycopg.connect(url) as link:
+        assert link.execute("SELECT DISTINCT name FROM responses_app_worker").fetchall() == [("former",)]
+
+
 def test_a_disk_without_room_for_the_files_is_named_before_a_table_is_replaced(
     server: Server, backup: Path, tmp_path: Path
 ) -> None:
@@ -272,15 +290,11 @@ def test_a_backup_is_restored_into_a_new_folder_and_served(server: Server, backu
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_backup_that_a_signal_ends_leaves_no_postgres(backup: Path, tmp_path: Path, number: int) -> None:
-    data, unfinished = tmp_path / "data", tmp_path / "unfinished"
-    done = manage(data, "restore", str(backup))
-    assert done.returncode == 0, done.stderr
-    environ = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    command = [sys.executable, str(ROOT / "manage.py"), "backup", str(unfinished)]
-    with subprocess.Popen(command, env={**environ, "RESPONSES_DATA_DIR": str(data)}) as process:
+    data = tmp_path / "data"
+    manage(data, "restore", str(backup)).check_returncode()
+    command = [sys.executable, str(ROOT / "manage.py"), "backup", str(unfinished := tmp_path / "unfinished")]
+    with subprocess.Popen(["env", "-u", "DATABASE_URL", f"RESPONSES_DATA_DIR={data}", *command]) as process:
         wait_until((unfinished / DUMP).exists)
         process.send_signal(number)
     assert unfinished.exists() == (number == signal.SIGKILL)
-    done = manage(data, "backup", str(tmp_path / "again"))
-    assert done.returncode == 0, done.stderr
-    assert manage(data, "restore", str(tmp_path / "again"), "--check").returncode == 0
+    manage(data, "backup", str(tmp_path / "again")).check_returncode()
