@@ -19,7 +19,7 @@ CHANGING = (
 def test_the_home_page_lists_the_served_models(chat_server: Server, page: Page) -> None:
     page.goto(chat_server.url)
     expect(page).to_have_title("Verbatim")
-    expect(page.locator("main")).to_contain_text("chat ready")
+    expect(page.locator("main")).to_contain_text("chat Ready")
     expect(page.locator("main")).to_contain_text(f"curl {chat_server.url}/v1/responses")
 
 

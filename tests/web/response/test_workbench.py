@@ -145,7 +145,10 @@ def test_parts_of_the_inspector_stand_beside_the_turns(page: Page, asked: Asked,
 
 
 def test_a_tab_opens_its_page_before_the_scripts_run(page: Page, asked: Asked) -> None:
-    page.route("**/inspector_tabs*.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
+    page.route(
+        "**/inspector_tabs*.js",
+        lambda route: route.fulfill(content_type="text/javascript", body="export const start = () => {};"),
+    )
     page.goto(asked.url)
     page.get_by_role("tab", name="Events").click()
     expect(page).to_have_url(f"{asked.url}/events")
