@@ -8,12 +8,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from responses_app.server.cli.model_specs import HARMONY
 from responses_app.utils.json_output import LOGGER
-from tests.support.server.processes import family, left
+from tests.support.server.processes import family, left, named
 from tests.support.server.serve_command import END_LIMIT, Server
 
 
@@ -35,8 +34,7 @@ def test_every_line_of_a_server_is_json_to_its_end(tape: str, tmp_path: Path, nu
     server = start(tmp_path / "data", tape)
     try:
         server.ready()
-        (inner,) = [child for child in psutil.Process(server.process.pid).children() if "processes.main" in child.cmdline()[2]]
-        os.kill(inner.pid, number)
+        os.kill(named(server.process.pid, "responses_app.server.processes.main"), number)
         code = server.process.wait(END_LIMIT)
     finally:
         server.end()
