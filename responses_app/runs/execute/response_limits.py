@@ -23,7 +23,7 @@ class LimitName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResponseLimits:
-    """Limits of a response, each with its name. An empty `output_limit` is the limit of the request."""
+    """Limits of a response, each with a name. An empty `output_limit` is the limit of the request."""
 
     max_output_tokens: int | None = None
     output_limit: str = ""
